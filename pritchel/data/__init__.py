@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: tables ready for training, benchmark tables by name, generated problems."""

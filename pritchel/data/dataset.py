@@ -1,0 +1,69 @@
+"""A table ready for training: distinct weighted rows, standardized."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Dataset(NamedTuple):
+    """Standardized rows in float32; each row counts `weights` times."""
+
+    inputs: np.ndarray  # (rows, features)
+    targets: np.ndarray  # (rows, outputs)
+    weights: np.ndarray  # (rows,)
+
+    def take(self, rows: np.ndarray) -> "Dataset":
+        """Some of the rows."""
+        return Dataset(*(part[rows] for part in self))
+
+
+class Standardizer(NamedTuple):
+    """Location and scale of inputs and targets, and the way there and back."""
+
+    input_mean: np.ndarray
+    input_scale: np.ndarray
+    target_mean: np.ndarray
+    target_scale: np.ndarray
+
+    @classmethod
+    def of(cls, inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> "Standardizer":
+        """Weighted means and standard deviations; a constant column gets scale 1."""
+        return cls(*_location_scale(inputs, weights), *_location_scale(targets, weights))
+
+    def scale_inputs(self, inputs: np.ndarray) -> np.ndarray:
+        """Inputs in standard units."""
+        return (inputs - self.input_mean) / self.input_scale
+
+    def scale_targets(self, targets: np.ndarray) -> np.ndarray:
+        """Targets in standard units."""
+        return (targets - self.target_mean) / self.target_scale
+
+    def unscale_targets(self, targets: np.ndarray) -> np.ndarray:
+        """Targets in their own units."""
+        return targets * self.target_scale + self.target_mean
+
+
+def _location_scale(columns: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    share = weights / weights.sum()
+    mean = share @ columns
+    scale = np.sqrt(share @ (columns - mean) ** 2)
+    # A spread within rounding of the mean is a constant column, not a signal to blow up.
+    is_constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
+    return mean, np.where(is_constant, 1.0, scale)
+
+
+def prepare(
+    inputs: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None = None
+) -> tuple[Dataset, Standardizer]:
+    """Standardize a float64 table and merge its equal rows, in an order that does not depend on theirs.
+
+    A row given twice and a row of weight two are then the same problem, bit for bit; rows of weight zero are gone.
+    """
+    weights = np.ones(len(inputs)) if sample_weight is None else sample_weight
+    table = np.column_stack([inputs, targets])[weights > 0]
+    distinct, member = np.unique(table, axis=0, return_inverse=True)
+    weights = np.bincount(member.ravel(), weights[weights > 0])
+    inputs, targets = distinct[:, : inputs.shape[1]], distinct[:, inputs.shape[1] :]
+    standardizer = Standardizer.of(inputs, targets, weights)
+    scaled = (standardizer.scale_inputs(inputs), standardizer.scale_targets(targets), weights)
+    return Dataset(*(part.astype(np.float32) for part in scaled)), standardizer

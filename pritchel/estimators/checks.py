@@ -1,0 +1,107 @@
+"""Checks of what users pass in: every message says what was wanted, what came, and what to do."""
+
+import numbers
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
+    """The value is one of the named choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def check_number(
+    name: str, value: Any, *, above: float | None = None, at_least: float | None = None, at_most: float | None = None
+) -> None:
+    """The value is a finite real number within bounds."""
+    wanted = "a number"
+    wanted += "" if above is None else f" above {above:g}"
+    wanted += "" if at_least is None else f" of at least {at_least:g}"
+    wanted += "" if at_most is None else f" and at most {at_most:g}" if wanted != "a number" else f" of at most {at_most:g}"
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, numbers.Real)
+        or not np.isfinite(value)
+        or (above is not None and value <= above)
+        or (at_least is not None and value < at_least)
+        or (at_most is not None and value > at_most)
+    ):
+        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+
+
+def check_integer(name: str, value: Any, *, at_least: int) -> None:
+    """The value is a whole number that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < at_least:
+        raise ValueError(f"{name} must be a whole number of at least {at_least}; got {value!r}.")
+
+
+def check_pair(name: str, value: Any, meaning: str) -> tuple[float, float]:
+    """Two positive numbers."""
+    is_pair = isinstance(value, (tuple, list, np.ndarray)) and len(value) == 2
+    if not is_pair:
+        raise ValueError(f"{name} must be a pair of positive numbers, {meaning}; got {value!r}.")
+    for part in value:
+        check_number(f"each entry of {name}", part, above=0)
+    return float(value[0]), float(value[1])
+
+
+def check_widths(value: Any) -> tuple[int, ...]:
+    """Hidden units a layer: one or more positive integers."""
+    widths = (value,) if isinstance(value, numbers.Integral) else value
+    is_list = isinstance(widths, (tuple, list, np.ndarray)) and len(widths) > 0
+    if not is_list or any(
+        isinstance(width, bool) or not isinstance(width, numbers.Integral) or width < 1 for width in widths
+    ):
+        raise ValueError(
+            f"hidden must be positive integers, one a hidden layer, as in (50,) or (100, 100); got {value!r}. "
+            "Drop empty layers or give them units."
+        )
+    return tuple(int(width) for width in widths)
+
+
+def check_scales(name: str, value: Any, num_layers: int) -> float | tuple[float, ...]:
+    """One positive number, or one a hidden layer."""
+    if isinstance(value, (tuple, list, np.ndarray)):
+        if len(value) != num_layers:
+            raise ValueError(
+                f"{name} must be one number or one for each of the {num_layers} hidden layers; got {len(value)} of them."
+            )
+        for part in value:
+            check_number(f"each entry of {name}", part, above=0)
+        return tuple(float(part) for part in value)
+    check_number(name, value, above=0)
+    return float(value)
+
+
+def explain_bad_table(error: Exception, table: Any, name: str) -> str:
+    """The error's own words, followed by where in the table the trouble is and how to mend it."""
+    text = str(error)
+    columns = [str(column) for column in getattr(table, "columns", [])]
+    try:
+        values = np.asarray(table)
+    except (TypeError, ValueError):
+        return text
+    if values.dtype == object or values.dtype.kind in "US":
+        for row, column in np.ndindex(values.shape if values.ndim == 2 else (0, 0)):
+            try:
+                float(values[row, column])
+            except (TypeError, ValueError):
+                label = repr(columns[column]) if columns else column
+                return (
+                    f"{text} {name} must hold numbers; row {row}, column {label} is {values[row, column]!r}. "
+                    "Encode such columns first, for example with sklearn.preprocessing.OneHotEncoder in a pipeline."
+                )
+        return text
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        where = np.argwhere(~np.isfinite(values))
+        place = f"row {where[0][0]}"
+        if values.ndim == 2:
+            place += f", column {columns[where[0][1]]!r}" if columns else f", column {where[0][1]}"
+        return (
+            f"{text}\nFirst at {place} of {name}; {len(where)} such value(s) in all. Drop those rows, or fill them, for "
+            "example with sklearn.impute.SimpleImputer in a pipeline."
+        )
+    return text

@@ -1,0 +1,101 @@
+"""The interface of a variational family: what a hidden layer's q(base weights, log unit scales) must answer."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple, Self
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar, UnitScales
+
+
+class LayerStart(NamedTuple):
+    """What a family gets to start a layer from."""
+
+    base_mean: np.ndarray  # (fan_in + 1, units); the last row is the bias
+    log_unit_scale: float | None  # None: the prior has no unit scales
+    sd: float  # of base weights and log unit scales
+    rank: int
+    unit_norm: bool
+    rng: np.random.Generator
+
+
+class ConditionalProjection(NamedTuple):
+    r"""$[a, 1]^\top \beta_k \mid \nu_k \sim N(\text{mean} + \text{slope}\,(\nu_k - m_{\nu_k}), \text{var})$ -- Eq. 8.
+
+    Mean and variance have one entry an example and unit, the slope one an example. Both ways of taking the
+    likelihood's expectation, by sampling and by moments, read a family through this.
+    """
+
+    mean: Projections
+    var: Projections
+    slope: Float[Array, "examples 1"] | None
+
+
+class LayerGuide(eqx.Module):
+    """q over the base weights into a layer's units and, where the prior has them, the units' log scales."""
+
+    @property
+    @abstractmethod
+    def base_mean(self) -> BaseWeights:
+        """E of the base weights; the last row is the bias."""
+
+    @abstractmethod
+    def log_unit_scale_moments(self) -> tuple[UnitScales, UnitScales] | None:
+        """Mean and variance of each unit's log scale; None where the prior has none."""
+
+    @abstractmethod
+    def scale_slope(self) -> Float[Array, " rows"]:
+        """By how much E[base weights | log unit scale] moves for one unit of the log unit scale."""
+
+    @abstractmethod
+    def project(self, inputs: Inputs) -> ConditionalProjection:
+        """Distribution of `[inputs, 1] @ base_weights` given the log unit scales."""
+
+    @abstractmethod
+    def expected_weight_sq_sum(self) -> Scalar:
+        """E of the sum of squares of the base weights."""
+
+    @abstractmethod
+    def entropy(self) -> Scalar:
+        """Entropy of the layer's factor: base weights and log unit scales together."""
+
+    @property
+    @abstractmethod
+    def num_shared_noise_rows(self) -> int:
+        """Rows of noise that `draw` needs besides one for each row of base weights."""
+
+    @abstractmethod
+    def draw(self, noise: BaseWeights) -> tuple[BaseWeights, UnitScales | None]:
+        """One draw of the base weights and log unit scales from `fan_in + 1 + num_shared_noise_rows` rows of noise."""
+
+    @abstractmethod
+    def keep(self, inputs: np.ndarray, units: np.ndarray) -> "LayerGuide":
+        """The marginal over some inputs and units, which is what pruning leaves. The bias row always stays."""
+
+    @abstractmethod
+    def weight_mean_mask(self) -> Self:
+        """A copy with 1 at the means of the base weights and 0 elsewhere: what fine-tuning may move."""
+
+
+StartLayer = Callable[[LayerStart], LayerGuide]
+FAMILIES: dict[str, StartLayer] = {}
+
+
+def family(name: str) -> Callable[[StartLayer], StartLayer]:
+    """Register the function that starts a layer of the named family; estimators then accept the name."""
+
+    def register(start: StartLayer) -> StartLayer:
+        FAMILIES[name] = start
+        return start
+
+    return register
+
+
+def start_layer(name: str, start: LayerStart) -> LayerGuide:
+    """A fresh layer of the named family."""
+    if name not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {name!r}.")
+    return FAMILIES[name](start)

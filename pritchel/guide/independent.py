@@ -1,0 +1,107 @@
+"""A layer whose base weights and log unit scales are independent: three of the four families."""
+
+from typing import Protocol, Self, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pritchel.guide.base import ConditionalProjection, LayerGuide, LayerStart
+from pritchel.guide.normal import Normal
+from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar, UnitScales
+
+
+@runtime_checkable
+class WeightGuide(Protocol):
+    """A Gaussian over a `rows x units` matrix of base weights."""
+
+    mean: BaseWeights
+
+    @property
+    def num_shared_noise_rows(self) -> int:
+        """Rows of noise that `draw` needs besides one a row."""
+        ...
+
+    def project_moments(self, inputs: Inputs) -> tuple[Projections, Projections]:
+        """Mean and variance of `[inputs, 1] @ weights`."""
+        ...
+
+    def expected_sq_sum(self) -> Scalar:
+        """E of the sum of squares."""
+        ...
+
+    def entropy(self) -> Scalar:
+        """Entropy."""
+        ...
+
+    def draw(self, noise: BaseWeights) -> BaseWeights:
+        """The matrix that standard normal noise maps to."""
+        ...
+
+    def keep(self, rows: np.ndarray, units: np.ndarray) -> Self:
+        """The marginal over some rows and units."""
+        ...
+
+
+class IndependentLayer(LayerGuide):
+    r"""$q(\beta)\,q(\nu)$: any Gaussian over the base weights beside independent log unit scales."""
+
+    base: WeightGuide
+    log_unit_scales: Normal | None
+
+    @classmethod
+    def start(cls, base: WeightGuide, start: LayerStart) -> "IndependentLayer":
+        """The given weights beside fresh log unit scales, if the prior has any."""
+        if start.log_unit_scale is None:
+            return cls(base, None)
+        return cls(base, Normal.start(start.log_unit_scale, start.sd, (start.base_mean.shape[1],)))
+
+    @property
+    def base_mean(self) -> BaseWeights:
+        """E of the base weights."""
+        return self.base.mean
+
+    def log_unit_scale_moments(self) -> tuple[UnitScales, UnitScales] | None:
+        """Mean and variance of each unit's log scale."""
+        return None if self.log_unit_scales is None else (self.log_unit_scales.mean, self.log_unit_scales.var)
+
+    def scale_slope(self) -> Float[Array, " rows"]:
+        """Zero: nothing couples weights to scales here."""
+        return jnp.zeros(self.base.mean.shape[0])
+
+    def project(self, inputs: Inputs) -> ConditionalProjection:
+        """The projection, the same whatever the scales."""
+        return ConditionalProjection(*self.base.project_moments(inputs), None)
+
+    def expected_weight_sq_sum(self) -> Scalar:
+        """E of the sum of squares of the base weights."""
+        return self.base.expected_sq_sum()
+
+    def entropy(self) -> Scalar:
+        """The two entropies, added."""
+        scales = self.log_unit_scales
+        return self.base.entropy() if scales is None else self.base.entropy() + scales.entropy()
+
+    @property
+    def num_shared_noise_rows(self) -> int:
+        """The weights' own, then one for the log unit scales."""
+        return self.base.num_shared_noise_rows + (self.log_unit_scales is not None)
+
+    def draw(self, noise: BaseWeights) -> tuple[BaseWeights, UnitScales | None]:
+        """Weights from all rows of noise but the last, log unit scales from the last."""
+        if self.log_unit_scales is None:
+            return self.base.draw(noise), None
+        return self.base.draw(noise[:-1]), self.log_unit_scales.draw(noise[-1])
+
+    def keep(self, inputs: np.ndarray, units: np.ndarray) -> "IndependentLayer":
+        """The marginal over some inputs and units."""
+        rows = np.append(inputs, self.base.mean.shape[0] - 1)
+        scales = self.log_unit_scales
+        return IndependentLayer(self.base.keep(rows, units), None if scales is None else scales.keep(units))
+
+    def weight_mean_mask(self) -> Self:
+        """1 at the means of the base weights, 0 elsewhere."""
+        zeros = jax.tree.map(jnp.zeros_like, self)
+        return eqx.tree_at(lambda layer: layer.base.mean, zeros, jnp.ones_like(self.base.mean))

@@ -1,0 +1,153 @@
+"""The guide of a whole network: hidden layers of one family, the scales they share, the output layer, the noise."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pritchel.guide.base import LayerGuide, LayerStart, start_layer
+from pritchel.guide.normal import Normal
+from pritchel.model.network import Model, Weights
+from pritchel.model.priors import Gaussian, RegularizedHorseshoe
+
+START_SD = 0.05
+OUTPUT_START_SD = 0.01
+
+
+class NetworkGuide(eqx.Module):
+    """q over everything unknown. Fields are None where the prior has no such scale."""
+
+    layers: tuple[LayerGuide, ...]
+    log_layer_scales: Normal | None  # one a hidden layer
+    log_slab_sq: tuple[Normal, ...]  # one for the network, or one a layer; each of one entry, or one a unit
+    output: Normal  # base weights of the output layer
+    log_output_scale: Normal | None
+    likelihood: Float[Array, " outputs"]
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Features, hidden units a layer, outputs."""
+        hidden = tuple(layer.base_mean.shape[1] for layer in self.layers)
+        return (self.layers[0].base_mean.shape[0] - 1, *hidden, self.output.mean.shape[1])
+
+    def slab(self, layer: int) -> Normal | None:
+        """The slab that a hidden layer sees."""
+        if not self.log_slab_sq:
+            return None
+        return self.log_slab_sq[layer if len(self.log_slab_sq) > 1 else 0]
+
+
+class GuideSpec(NamedTuple):
+    """The choices that shape a guide."""
+
+    hidden: tuple[int, ...]
+    family: str = "structured"
+    rank: int = 1
+    unit_norm: bool = True
+
+
+def start_guide(
+    model: Model, spec: GuideSpec, num_features: int, num_outputs: int, rng: np.random.Generator
+) -> NetworkGuide:
+    """A guide to start training from.
+
+    Layer scales start at their prior and unit scales at its inverse, so that their product, all the data ever see,
+    starts at one: a smaller product lets the prior switch every unit off before the data have spoken.
+    """
+    prior = model.prior
+    widths = (num_features, *spec.hidden)
+    log_layer_scales = None if isinstance(prior, Gaussian) else np.asarray(prior.log_layer_scale_prior)
+    layers = []
+    for index, (fan_in, units) in enumerate(zip(widths[:-1], widths[1:], strict=True)):
+        base_mean = rng.normal(0.0, np.sqrt(2 / (fan_in + 1)), (fan_in + 1, units))
+        log_unit_scale = None if log_layer_scales is None else -float(log_layer_scales[index])
+        layers.append(
+            start_layer(
+                spec.family,
+                LayerStart(base_mean, log_unit_scale, START_SD, spec.rank, spec.unit_norm, rng),
+            )
+        )
+    slabs: tuple[Normal, ...] = ()
+    if isinstance(prior, RegularizedHorseshoe):
+        mode = float(np.log(prior.slab_rate / (prior.slab_shape + 1)))
+        sizes = {"network": (1,), "layer": (1,) * len(spec.hidden), "unit": spec.hidden}[prior.slab_sharing]
+        slabs = tuple(Normal.start(mode, START_SD, (size,)) for size in sizes)
+    output_mean = rng.normal(0.0, np.sqrt(1 / (widths[-1] + 1)), (widths[-1] + 1, num_outputs))
+    return NetworkGuide(
+        layers=tuple(layers),
+        log_layer_scales=None if log_layer_scales is None else Normal.start(log_layer_scales, START_SD),
+        log_slab_sq=slabs,
+        output=Normal.start(output_mean, OUTPUT_START_SD),
+        log_output_scale=None if isinstance(prior, Gaussian) else Normal.start(0.0, START_SD, ()),
+        likelihood=model.likelihood.start(num_outputs),
+    )
+
+
+class DrawNoise(NamedTuple):
+    """Standard normal noise for one draw of a network, laid out so that pruning selects rows and columns of it."""
+
+    layers: tuple[Array, ...]
+    log_layer_scales: Array
+    log_slab_sq: tuple[Array, ...]
+    output: Array
+    log_output_scale: Array
+
+
+def draw_noise_shapes(guide: NetworkGuide) -> DrawNoise:
+    """Shapes of the noise that `draw_weights` takes for one draw."""
+    layers = []
+    for layer in guide.layers:
+        rows, units = layer.base_mean.shape
+        layers.append((rows + layer.num_shared_noise_rows, units))
+    return DrawNoise(
+        tuple(layers),
+        (len(layers),),
+        tuple(slab.mean.shape for slab in guide.log_slab_sq),
+        guide.output.mean.shape,
+        (),
+    )
+
+
+def draw_weights(model: Model, guide: NetworkGuide, noise: DrawNoise) -> Weights:
+    r"""One draw of all weights, coherent over inputs: $w_k = \tilde\tau_k\upsilon\,\beta_k$, $w_L = \kappa\,\beta_L$ -- Eq. 4."""
+    slabs = [slab.draw(part) for slab, part in zip(guide.log_slab_sq, noise.log_slab_sq, strict=True)]
+    hidden = []
+    for index, layer in enumerate(guide.layers):
+        base, log_unit_scales = layer.draw(noise.layers[index])
+        if log_unit_scales is not None and guide.log_layer_scales is not None:
+            log_scale = log_unit_scales + guide.log_layer_scales.draw(noise.log_layer_scales)[index]
+            slab = slabs[index if len(slabs) > 1 else 0] if slabs else None
+            base = base * jnp.exp(model.prior.log_weight_scale(log_scale, slab))
+        hidden.append(base)
+    output = guide.output.draw(noise.output)
+    if guide.log_output_scale is not None:
+        output = output * jnp.exp(guide.log_output_scale.draw(noise.log_output_scale))
+    return Weights(tuple(hidden), output)
+
+
+def weight_mean_mask(guide: NetworkGuide) -> NetworkGuide:
+    """1 at the means of all base weights, 0 elsewhere."""
+    zeros = jax.tree.map(jnp.zeros_like, guide)
+    return eqx.tree_at(
+        lambda g: (g.layers, g.output.mean),
+        zeros,
+        (tuple(layer.weight_mean_mask() for layer in guide.layers), jnp.ones_like(guide.output.mean)),
+    )
+
+
+def keep_units(guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> NetworkGuide:
+    """The guide of the network that has only the given units of each hidden layer: an exact marginal."""
+    inputs = np.arange(guide.widths[0])
+    layers = []
+    for layer, units in zip(guide.layers, kept, strict=True):
+        layers.append(layer.keep(inputs, units))
+        inputs = units
+    slabs = guide.log_slab_sq
+    if any(slab.mean.size > 1 for slab in slabs):
+        slabs = tuple(slab.keep(units) for slab, units in zip(slabs, kept, strict=True))
+    rows, outputs = guide.output.mean.shape
+    output = guide.output.keep(np.append(inputs, rows - 1), np.arange(outputs))
+    return eqx.tree_at(lambda g: (g.layers, g.log_slab_sq, g.output), guide, (tuple(layers), slabs, output))

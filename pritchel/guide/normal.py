@@ -1,0 +1,54 @@
+"""Independent Gaussians: any shape for scales, `rows x units` for weights."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pritchel.numerics import LOG_2PI
+from pritchel.shapes import Inputs, Projections, Scalar
+
+
+class Normal(eqx.Module):
+    r"""$\prod N(\mu_i, \sigma_i^2)$."""
+
+    mean: Float[Array, "*shape"]
+    log_sd: Float[Array, "*shape"]
+
+    @classmethod
+    def start(cls, mean: np.ndarray | float, sd: float, shape: tuple[int, ...] | None = None) -> "Normal":
+        """Means as given (or one mean everywhere, for a `shape`), one standard deviation everywhere."""
+        means = np.asarray(mean) if shape is None else np.full(shape, mean)
+        return cls(jnp.asarray(means), jnp.full(means.shape, float(np.log(sd))))
+
+    @property
+    def var(self) -> Float[Array, "*shape"]:
+        """Variances."""
+        return jnp.exp(2 * self.log_sd)
+
+    @property
+    def num_shared_noise_rows(self) -> int:
+        """None: each entry has its own noise."""
+        return 0
+
+    def entropy(self) -> Scalar:
+        """Sum of the entropies."""
+        return (0.5 * (1 + LOG_2PI) + self.log_sd).sum()
+
+    def expected_sq_sum(self) -> Scalar:
+        """E of the sum of squares."""
+        return (self.mean**2 + self.var).sum()
+
+    def draw(self, noise: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """The value that standard normal `noise` maps to."""
+        return self.mean + jnp.exp(self.log_sd) * noise
+
+    def project_moments(self, inputs: Inputs) -> tuple[Projections, Projections]:
+        """Mean and variance of `[inputs, 1] @ weights`."""
+        var = self.var
+        return inputs @ self.mean[:-1] + self.mean[-1], inputs**2 @ var[:-1] + var[-1]
+
+    def keep(self, *index: np.ndarray) -> "Normal":
+        """The marginal over the given entries of each axis."""
+        grid = np.ix_(*index)
+        return Normal(self.mean[grid], self.log_sd[grid])

@@ -1,0 +1,79 @@
+r"""The structured family: one matrix normal over $B = [\beta; \nu^\top]$, so that weights and their unit's scale stay coupled."""
+
+from typing import Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pritchel.guide.base import ConditionalProjection, LayerGuide, LayerStart, family
+from pritchel.guide.lowrank_normal import LowRankNormal
+from pritchel.guide.semi_structured import start_semi_structured
+from pritchel.shapes import BaseWeights, Inputs, Scalar, UnitScales
+
+
+class StructuredLayer(LayerGuide):
+    r"""$q(B) = \mathcal{MN}(B \mid M, \Psi + HH^\top, \mathrm{diag}\,v)$; the last row of $B$ holds the log unit scales."""
+
+    joint: LowRankNormal
+
+    @property
+    def base_mean(self) -> BaseWeights:
+        """E of the base weights."""
+        return self.joint.mean[:-1]
+
+    def log_unit_scale_moments(self) -> tuple[UnitScales, UnitScales]:
+        r"""$m_{\nu_k}$ and $v_k (\Psi_\nu + |h_\nu|^2)$."""
+        return self.joint.mean[-1], self.joint.col_diag * self.joint.row_var[-1]
+
+    def scale_slope(self) -> Float[Array, " rows"]:
+        """The regression of the base weights on their unit's log scale."""
+        return self.joint.given_last_row()[1]
+
+    def project(self, inputs: Inputs) -> ConditionalProjection:
+        """The projection given the log unit scales -- Eq. 8."""
+        rest, slope = self.joint.given_last_row()
+        return ConditionalProjection(*rest.project_moments(inputs), (inputs @ slope[:-1] + slope[-1])[:, None])
+
+    def expected_weight_sq_sum(self) -> Scalar:
+        """E of the sum of squares of the base weights: all rows but the last."""
+        joint = self.joint
+        return (joint.mean[:-1] ** 2).sum() + joint.col_diag.sum() * joint.row_var[:-1].sum()
+
+    def entropy(self) -> Scalar:
+        """Entropy of the joint factor."""
+        return self.joint.entropy()
+
+    @property
+    def num_shared_noise_rows(self) -> int:
+        """One for the log unit scales, then the low-rank ones."""
+        return 1 + self.joint.num_shared_noise_rows
+
+    def draw(self, noise: BaseWeights) -> tuple[BaseWeights, UnitScales]:
+        """One draw of B, split."""
+        joint = self.joint.draw(noise)
+        return joint[:-1], joint[-1]
+
+    def keep(self, inputs: np.ndarray, units: np.ndarray) -> "StructuredLayer":
+        """The marginal over some inputs and units."""
+        num_rows = self.joint.mean.shape[0]
+        return StructuredLayer(self.joint.keep(np.append(inputs, [num_rows - 2, num_rows - 1]), units))
+
+    def weight_mean_mask(self) -> Self:
+        """1 at the means of the base weights, 0 elsewhere, the log unit scales included."""
+        zeros = jax.tree.map(jnp.zeros_like, self)
+        return eqx.tree_at(lambda layer: layer.joint.mean, zeros, jnp.ones_like(self.joint.mean).at[-1].set(0))
+
+
+@family("structured")
+def start_structured(start: LayerStart) -> LayerGuide:
+    """A joint matrix normal; where the prior has no unit scales nothing is left to couple, and the weights stand alone."""
+    if start.log_unit_scale is None:
+        return start_semi_structured(start)
+    log_unit_scales = np.full((1, start.base_mean.shape[1]), start.log_unit_scale)
+    joint_mean = np.concatenate([start.base_mean, log_unit_scales])
+    return StructuredLayer(
+        LowRankNormal.start(joint_mean, sd=start.sd, rank=start.rank, unit_norm=start.unit_norm, rng=start.rng)
+    )

@@ -1,0 +1,48 @@
+r"""The tied family: $\prod N(\beta_{ij} \mid \mu_{ij}, 1) \prod N(\nu_k)$; all spread comes from the scales."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from pritchel.guide.base import LayerGuide, LayerStart, family
+from pritchel.guide.independent import IndependentLayer
+from pritchel.numerics import LOG_2PI
+from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar
+
+
+class UnitVarianceNormal(eqx.Module):
+    r"""$\prod N(\mu_{ij}, 1)$ over a `rows x units` matrix."""
+
+    mean: BaseWeights
+
+    @property
+    def num_shared_noise_rows(self) -> int:
+        """None."""
+        return 0
+
+    def entropy(self) -> Scalar:
+        """A constant."""
+        return jnp.asarray(0.5 * self.mean.size * (1 + LOG_2PI))
+
+    def expected_sq_sum(self) -> Scalar:
+        """E of the sum of squares."""
+        return (self.mean**2).sum() + self.mean.size
+
+    def project_moments(self, inputs: Inputs) -> tuple[Projections, Projections]:
+        """Mean and variance of `[inputs, 1] @ weights`; the variance is the squared length of the input."""
+        mean = inputs @ self.mean[:-1] + self.mean[-1]
+        return mean, jnp.broadcast_to((inputs**2).sum(-1, keepdims=True) + 1, mean.shape)
+
+    def draw(self, noise: BaseWeights) -> BaseWeights:
+        """The means plus the noise."""
+        return self.mean + noise
+
+    def keep(self, rows: np.ndarray, units: np.ndarray) -> "UnitVarianceNormal":
+        """The marginal over some rows and units."""
+        return UnitVarianceNormal(self.mean[np.ix_(rows, units)])
+
+
+@family("tied")
+def start_tied(start: LayerStart) -> LayerGuide:
+    """One mean a weight; variances fixed at one."""
+    return IndependentLayer.start(UnitVarianceNormal(jnp.asarray(start.base_mean)), start)

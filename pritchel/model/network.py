@@ -1,0 +1,41 @@
+"""The network itself: activations, the forward pass for given weights, and the model that holds the parts."""
+
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+
+from pritchel.model.likelihoods import GaussianLikelihood
+from pritchel.model.priors import Prior
+
+Activation = Literal["relu", "tanh"]
+ACTIVATIONS = ("relu", "tanh")
+
+
+def activate(name: Activation, values: Any) -> Any:
+    """The activation, for numpy and JAX arrays alike."""
+    namespace = values.__array_namespace__()
+    return namespace.maximum(values, 0) if name == "relu" else namespace.tanh(values)
+
+
+class Weights(NamedTuple):
+    """One draw of a whole network, or many stacked on a leading axis; the last row of each matrix is the bias."""
+
+    hidden: tuple[Any, ...]
+    output: Any
+
+
+def forward(weights: Weights, inputs: Any, activation: Activation) -> Any:
+    """The network's output for given weights: numpy in, numpy out; JAX in, JAX out (and differentiable)."""
+    values = inputs
+    for matrix in weights.hidden:
+        values = activate(activation, values @ matrix[..., :-1, :] + matrix[..., -1:, :])
+    return values @ weights.output[..., :-1, :] + weights.output[..., -1:, :]
+
+
+class Model(eqx.Module):
+    """p(y, weights, scales): everything but the data. Hyper-parameters are arrays, so changing one compiles nothing."""
+
+    prior: Prior
+    likelihood: GaussianLikelihood
+    activation: Activation = eqx.field(static=True)
+    half_cauchy: Literal["auxiliary", "exact"] = eqx.field(static=True, default="auxiliary")

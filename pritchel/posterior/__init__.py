@@ -1,0 +1,1 @@
+"""What a fitted guide can say: draws, predictions, pruning, diagnostics."""

@@ -1,0 +1,64 @@
+"""Draws of whole networks from a fitted guide."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from pritchel.guide.network import DrawNoise, NetworkGuide, draw_noise_shapes, draw_weights
+from pritchel.model.network import Model, Weights
+
+BLOCK_DRAWS = 25
+
+
+class Member(NamedTuple):
+    """One fitted network: its guide, and which of the units it was offered the guide still has."""
+
+    model: Model
+    guide: NetworkGuide
+    offered: tuple[int, ...]  # units a hidden layer before any pruning
+    kept: tuple[np.ndarray, ...]  # indices into those
+
+    @classmethod
+    def unpruned(cls, model: Model, guide: NetworkGuide) -> "Member":
+        """A member that has all its units."""
+        offered = guide.widths[1:-1]
+        return cls(model, guide, offered, tuple(np.arange(units) for units in offered))
+
+
+_draw_block = jax.jit(jax.vmap(draw_weights, in_axes=(None, None, 0)))
+
+
+def weight_block(member: Member, seed: tuple[int, ...]) -> Weights:
+    """`BLOCK_DRAWS` draws of all weights, stacked, as float64 numpy arrays.
+
+    Noise is drawn for every unit ever offered and then selected, so a pruned network keeps the draws of the units it
+    kept, and its predictions differ from the full network's by no more than what was cut.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    noise = _noise(member, rng)
+    weights = jax.device_get(_draw_block(member.model, member.guide, noise))
+    return jax.tree.map(lambda leaf: leaf.astype(np.float64), weights)
+
+
+def _noise(member: Member, rng: np.random.Generator) -> DrawNoise:
+    def normals(*shape: int) -> np.ndarray:
+        return rng.standard_normal((BLOCK_DRAWS, *shape), dtype=np.float32)
+
+    shapes: Any = draw_noise_shapes(member.guide)
+    num_features = member.guide.widths[0]
+    offered_in = (num_features, *member.offered)
+    kept_in = (np.arange(num_features), *member.kept)
+    layers = []
+    for index, (layer, units) in enumerate(zip(member.guide.layers, member.kept, strict=True)):
+        rows = offered_in[index] + 1 + layer.num_shared_noise_rows
+        kept_rows = np.concatenate([kept_in[index], np.arange(offered_in[index], rows)])
+        layers.append(normals(rows, offered_in[index + 1])[:, kept_rows][:, :, units])
+    is_per_unit = any(slab.mean.shape != (1,) for slab in member.guide.log_slab_sq)
+    slabs = tuple(
+        normals(member.offered[index])[:, member.kept[index]] if is_per_unit else normals(1)
+        for index in range(len(member.guide.log_slab_sq))
+    )
+    output_rows = np.append(kept_in[-1], offered_in[-1])
+    output = normals(offered_in[-1] + 1, shapes.output[1])[:, output_rows]
+    return DrawNoise(tuple(layers), normals(len(layers)), slabs, output, normals())
