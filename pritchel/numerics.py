@@ -1,5 +1,6 @@
 """Gaussian, log-normal and low-rank formulas that know nothing of networks."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -17,6 +18,21 @@ def standard_normal_log_density(expected_sq_sum: Scalar, num_entries: int) -> Sc
 def log_normal_moment(mean: Float[Array, "*any"], var: Float[Array, "*any"], power: float) -> Float[Array, "*any"]:
     r"""$E[e^{p z}] = \exp(p m + p^2 s^2 / 2)$ for $z \sim N(m, s^2)$."""
     return jnp.exp(power * mean + 0.5 * power**2 * var)
+
+
+def rectified_normal_moments(
+    mean: Float[Array, "*shape"], var: Float[Array, "*shape"]
+) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+    r"""$E[\mathrm{relu}(b)]$ and $E[\mathrm{relu}(b)^2]$ for $b \sim N(m, s^2)$.
+
+    $m\Phi(m/s) + s\phi(m/s)$ and $(m^2 + s^2)\Phi(m/s) + m s\phi(m/s)$.
+    """
+    sd = jnp.sqrt(var)
+    standard = mean / sd
+    cdf = 0.5 * (1 + jax.lax.erf(standard * float(np.sqrt(0.5))))
+    scaled_pdf = sd * jnp.exp(-0.5 * (standard**2 + LOG_2PI))
+    first = mean * cdf + scaled_pdf
+    return first, mean * first + var * cdf
 
 
 def gauss_hermite(num_nodes: int) -> tuple[np.ndarray, np.ndarray]:

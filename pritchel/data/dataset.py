@@ -53,9 +53,13 @@ def _location_scale(columns: np.ndarray, weights: np.ndarray) -> tuple[np.ndarra
 
 
 def prepare(
-    inputs: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None = None
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    *,
+    standardizer: Standardizer | None = None,
 ) -> tuple[Dataset, Standardizer]:
-    """Standardize a float64 table and merge its equal rows, in an order that does not depend on theirs.
+    """Standardize a float64 table (by itself, unless told how) and merge its equal rows, whatever their order.
 
     A row given twice and a row of weight two are then the same problem, bit for bit; rows of weight zero are gone.
     """
@@ -64,6 +68,6 @@ def prepare(
     distinct, member = np.unique(table, axis=0, return_inverse=True)
     weights = np.bincount(member.ravel(), weights[weights > 0])
     inputs, targets = distinct[:, : inputs.shape[1]], distinct[:, inputs.shape[1] :]
-    standardizer = Standardizer.of(inputs, targets, weights)
+    standardizer = standardizer or Standardizer.of(inputs, targets, weights)
     scaled = (standardizer.scale_inputs(inputs), standardizer.scale_targets(targets), weights)
     return Dataset(*(part.astype(np.float32) for part in scaled)), standardizer

@@ -13,23 +13,13 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
-def check_number(
-    name: str, value: Any, *, above: float | None = None, at_least: float | None = None, at_most: float | None = None
-) -> None:
+def check_number(name: str, value: Any, *, above: float = -np.inf, at_least: float = -np.inf, at_most: float = np.inf):
     """The value is a finite real number within bounds."""
-    wanted = "a number"
-    wanted += "" if above is None else f" above {above:g}"
-    wanted += "" if at_least is None else f" of at least {at_least:g}"
-    wanted += "" if at_most is None else f" and at most {at_most:g}" if wanted != "a number" else f" of at most {at_most:g}"
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, numbers.Real)
-        or not np.isfinite(value)
-        or (above is not None and value <= above)
-        or (at_least is not None and value < at_least)
-        or (at_most is not None and value > at_most)
-    ):
-        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+    bounds = [f"above {above:g}"] * (above > -np.inf) + [f"at least {at_least:g}"] * (at_least > -np.inf)
+    bounds += [f"at most {at_most:g}"] * (at_most < np.inf)
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not is_number or not (value > above and at_least <= value <= at_most and np.isfinite(value)):
+        raise ValueError(f"{name} must be a number {' and '.join(bounds)}; got {value!r}.")
 
 
 def check_integer(name: str, value: Any, *, at_least: int) -> None:
@@ -67,7 +57,7 @@ def check_scales(name: str, value: Any, num_layers: int) -> float | tuple[float,
     if isinstance(value, (tuple, list, np.ndarray)):
         if len(value) != num_layers:
             raise ValueError(
-                f"{name} must be one number or one for each of the {num_layers} hidden layers; got {len(value)} of them."
+                f"{name} must be one number or one for each of the {num_layers} hidden layers; got {len(value)}."
             )
         for part in value:
             check_number(f"each entry of {name}", part, above=0)
@@ -101,7 +91,7 @@ def explain_bad_table(error: Exception, table: Any, name: str) -> str:
         if values.ndim == 2:
             place += f", column {columns[where[0][1]]!r}" if columns else f", column {where[0][1]}"
         return (
-            f"{text}\nFirst at {place} of {name}; {len(where)} such value(s) in all. Drop those rows, or fill them, for "
-            "example with sklearn.impute.SimpleImputer in a pipeline."
+            f"{text}\nFirst at {place} of {name}; {len(where)} such value(s) in all. Drop those rows, or fill them, "
+            "for example with sklearn.impute.SimpleImputer in a pipeline."
         )
     return text

@@ -32,15 +32,19 @@ def progress_display(
     )
     with Bars(*columns, console=console, transient=True) as bars:
         tasks = [
-            bars.add_task("compiling", total=num_steps, elbo="") if num_trials == 1 else
-            bars.add_task(f"member {index + 1}", total=num_steps, elbo="")
+            bars.add_task("compiling", total=num_steps, elbo="")
+            if num_trials == 1
+            else bars.add_task(f"member {index + 1}", total=num_steps, elbo="")
             for index in range(num_trials)
         ]
 
         def update(state: Progress) -> None:
             name = "fitting" if num_trials == 1 else f"member {state.trial + 1}"
             bars.update(
-                tasks[state.trial], completed=state.step, description=name, elbo=f"ELBO per row {state.elbo:.3f}"
+                tasks[state.trial],
+                completed=state.step,
+                description=name,
+                elbo=f"ELBO per row {state.elbo:.3f}",
             )
 
         yield update

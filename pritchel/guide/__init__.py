@@ -3,4 +3,13 @@
 from pritchel.guide import factorized, semi_structured, structured, tied
 from pritchel.guide.base import FAMILIES, LayerGuide, LayerStart, family
 
-__all__ = ["FAMILIES", "LayerGuide", "LayerStart", "factorized", "family", "semi_structured", "structured", "tied"]
+__all__ = [
+    "FAMILIES",
+    "LayerGuide",
+    "LayerStart",
+    "factorized",
+    "family",
+    "semi_structured",
+    "structured",
+    "tied",
+]

@@ -51,8 +51,12 @@ class LayerGuide(eqx.Module):
         """By how much E[base weights | log unit scale] moves for one unit of the log unit scale."""
 
     @abstractmethod
-    def project(self, inputs: Inputs) -> ConditionalProjection:
-        """Distribution of `[inputs, 1] @ base_weights` given the log unit scales."""
+    def project(self, inputs: Inputs, input_var: Inputs | None = None) -> ConditionalProjection:
+        """Distribution of `[inputs, 1] @ base_weights` given the log unit scales.
+
+        With `input_var` the inputs are uncertain, independent with these variances, and what they add to the variance
+        is taken at the mean of the log unit scales.
+        """
 
     @abstractmethod
     def expected_weight_sq_sum(self) -> Scalar:

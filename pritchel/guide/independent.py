@@ -24,7 +24,7 @@ class WeightGuide(Protocol):
         """Rows of noise that `draw` needs besides one a row."""
         ...
 
-    def project_moments(self, inputs: Inputs) -> tuple[Projections, Projections]:
+    def project_moments(self, inputs: Inputs, input_var: Inputs | None = None) -> tuple[Projections, Projections]:
         """Mean and variance of `[inputs, 1] @ weights`."""
         ...
 
@@ -71,9 +71,9 @@ class IndependentLayer(LayerGuide):
         """Zero: nothing couples weights to scales here."""
         return jnp.zeros(self.base.mean.shape[0])
 
-    def project(self, inputs: Inputs) -> ConditionalProjection:
+    def project(self, inputs: Inputs, input_var: Inputs | None = None) -> ConditionalProjection:
         """The projection, the same whatever the scales."""
-        return ConditionalProjection(*self.base.project_moments(inputs), None)
+        return ConditionalProjection(*self.base.project_moments(inputs, input_var), None)
 
     def expected_weight_sq_sum(self) -> Scalar:
         """E of the sum of squares of the base weights."""

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from pritchel.guide.normal import carried_var, project_mean
 from pritchel.numerics import LOG_2PI, log_det_diag_plus_low_rank
 from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar, UnitScales
 
@@ -14,7 +15,7 @@ def _unit(values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 
 class LowRankNormal(eqx.Module):
-    r"""$\mathcal{MN}(M, \Psi + HH^\top, \mathrm{diag}\,v)$ over a `rows x units` matrix, $\Psi$ diagonal, $H$ `rows x rank`.
+    r"""$\mathcal{MN}(M, \Psi + HH^\top, \mathrm{diag}\,v)$ over `rows x units`; $\Psi$ diagonal, $H$ `rows x rank`.
 
     With `unit_norm`, the vectors $\Psi$, $H$ and $v$ are divided by their norms where they are used, which the
     paper found to predict better: it caps the variance that unused units can add.
@@ -80,11 +81,14 @@ class LowRankNormal(eqx.Module):
         """E of the sum of squares."""
         return (self.mean**2).sum() + self.col_diag.sum() * self.row_var.sum()
 
-    def project_moments(self, inputs: Inputs) -> tuple[Projections, Projections]:
+    def project_moments(self, inputs: Inputs, input_var: Inputs | None = None) -> tuple[Projections, Projections]:
         """Mean and variance of `[inputs, 1] @ weights`: two inner products an example -- Eq. 8."""
         diag, factor = self.row_diag, self.row_factor
-        spread = inputs**2 @ diag[:-1] + diag[-1] + ((inputs @ factor[:-1] + factor[-1]) ** 2).sum(-1)
-        return inputs @ self.mean[:-1] + self.mean[-1], spread[:, None] * self.col_diag
+        squares = inputs**2 if input_var is None else inputs**2 + input_var
+        spread = squares @ diag[:-1] + diag[-1] + (project_mean(factor, inputs) ** 2).sum(-1)
+        if input_var is not None:
+            spread = spread + input_var @ (factor[:-1] ** 2).sum(-1)
+        return project_mean(self.mean, inputs), spread[:, None] * self.col_diag + carried_var(self.mean, input_var)
 
     def draw(self, noise: Float[Array, "noise_rows units"]) -> BaseWeights:
         """The matrix that standard normal noise of `rows + rank` rows maps to."""
@@ -96,8 +100,9 @@ class LowRankNormal(eqx.Module):
         r"""The other rows given the last one: a matrix normal whose mean moves by `slope` a unit of the last row.
 
         $M_{\beta\mid\nu} = M_\beta + \text{slope}\,(\nu - m_\nu)^\top$ and
-        $U_{\beta\mid\nu} = \Psi_\beta + H_\beta (I - h_\nu h_\nu^\top / u) H_\beta^\top$ with $u = \Psi_\nu + |h_\nu|^2$
-        -- Eq. A.1, for any rank. The inner matrix has the root $I - g g^\top / (1 + \sqrt{1 - |g|^2})$, $g = h_\nu/\sqrt u$.
+        $U_{\beta\mid\nu} = \Psi_\beta + H_\beta (I - gg^\top) H_\beta^\top$ with $g = h_\nu / \sqrt u$,
+        $u = \Psi_\nu + |h_\nu|^2$ -- Eq. A.1, for any rank. The inner matrix has the root
+        $I - gg^\top / (1 + \sqrt{1 - |g|^2})$.
         """
         diag, factor = self.row_diag, self.row_factor
         total = diag[-1] + (factor[-1] ** 2).sum()

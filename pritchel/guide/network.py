@@ -1,6 +1,7 @@
 """The guide of a whole network: hidden layers of one family, the scales they share, the output layer, the noise."""
 
-from typing import NamedTuple
+import itertools
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,10 +12,11 @@ from jaxtyping import Array, Float
 from pritchel.guide.base import LayerGuide, LayerStart, start_layer
 from pritchel.guide.normal import Normal
 from pritchel.model.network import Model, Weights
-from pritchel.model.priors import Gaussian, RegularizedHorseshoe
+from pritchel.model.priors import RegularizedHorseshoe, ShrinkagePrior
 
 START_SD = 0.05
 OUTPUT_START_SD = 0.01
+HELD_SD = 1e-3
 
 
 class NetworkGuide(eqx.Module):
@@ -33,11 +35,11 @@ class NetworkGuide(eqx.Module):
         hidden = tuple(layer.base_mean.shape[1] for layer in self.layers)
         return (self.layers[0].base_mean.shape[0] - 1, *hidden, self.output.mean.shape[1])
 
-    def slab(self, layer: int) -> Normal | None:
-        """The slab that a hidden layer sees."""
+    def slab_index(self, layer: int) -> int | None:
+        """Which entry of `log_slab_sq` a hidden layer sees."""
         if not self.log_slab_sq:
             return None
-        return self.log_slab_sq[layer if len(self.log_slab_sq) > 1 else 0]
+        return layer if len(self.log_slab_sq) == len(self.layers) else 0
 
 
 class GuideSpec(NamedTuple):
@@ -47,6 +49,7 @@ class GuideSpec(NamedTuple):
     family: str = "structured"
     rank: int = 1
     unit_norm: bool = True
+    learn_layer_scale: bool = False
 
 
 def start_guide(
@@ -59,9 +62,9 @@ def start_guide(
     """
     prior = model.prior
     widths = (num_features, *spec.hidden)
-    log_layer_scales = None if isinstance(prior, Gaussian) else np.asarray(prior.log_layer_scale_prior)
+    log_layer_scales = np.asarray(prior.log_layer_scale_prior) if isinstance(prior, ShrinkagePrior) else None
     layers = []
-    for index, (fan_in, units) in enumerate(zip(widths[:-1], widths[1:], strict=True)):
+    for index, (fan_in, units) in enumerate(itertools.pairwise(widths)):
         base_mean = rng.normal(0.0, np.sqrt(2 / (fan_in + 1)), (fan_in + 1, units))
         log_unit_scale = None if log_layer_scales is None else -float(log_layer_scales[index])
         layers.append(
@@ -78,10 +81,12 @@ def start_guide(
     output_mean = rng.normal(0.0, np.sqrt(1 / (widths[-1] + 1)), (widths[-1] + 1, num_outputs))
     return NetworkGuide(
         layers=tuple(layers),
-        log_layer_scales=None if log_layer_scales is None else Normal.start(log_layer_scales, START_SD),
+        log_layer_scales=None
+        if log_layer_scales is None
+        else Normal.start(log_layer_scales, START_SD if spec.learn_layer_scale else HELD_SD),
         log_slab_sq=slabs,
         output=Normal.start(output_mean, OUTPUT_START_SD),
-        log_output_scale=None if isinstance(prior, Gaussian) else Normal.start(0.0, START_SD, ()),
+        log_output_scale=None if log_layer_scales is None else Normal.start(0.0, START_SD, ()),
         likelihood=model.likelihood.start(num_outputs),
     )
 
@@ -96,31 +101,45 @@ class DrawNoise(NamedTuple):
     log_output_scale: Array
 
 
+def noise_shape(*shape: int) -> Any:
+    """A leaf that stands for standard normal noise of the given shape."""
+    return jax.ShapeDtypeStruct(shape, np.float32)
+
+
 def draw_noise_shapes(guide: NetworkGuide) -> DrawNoise:
     """Shapes of the noise that `draw_weights` takes for one draw."""
     layers = []
     for layer in guide.layers:
         rows, units = layer.base_mean.shape
-        layers.append((rows + layer.num_shared_noise_rows, units))
+        layers.append(noise_shape(rows + layer.num_shared_noise_rows, units))
     return DrawNoise(
         tuple(layers),
-        (len(layers),),
-        tuple(slab.mean.shape for slab in guide.log_slab_sq),
-        guide.output.mean.shape,
-        (),
+        noise_shape(len(layers)),
+        tuple(noise_shape(*slab.mean.shape) for slab in guide.log_slab_sq),
+        noise_shape(*guide.output.mean.shape),
+        noise_shape(),
     )
 
 
+def draw_shared_scales(
+    guide: NetworkGuide, layer_noise: Array, slab_noise: tuple[Array, ...]
+) -> tuple[Array | None, list[Array | None]]:
+    """One draw of the log layer scales, and of the log squared slab that each hidden layer sees."""
+    layer_scales = None if guide.log_layer_scales is None else guide.log_layer_scales.draw(layer_noise)
+    slabs = [slab.draw(noise) for slab, noise in zip(guide.log_slab_sq, slab_noise, strict=True)]
+    indices = [guide.slab_index(layer) for layer in range(len(guide.layers))]
+    return layer_scales, [None if index is None else slabs[index] for index in indices]
+
+
 def draw_weights(model: Model, guide: NetworkGuide, noise: DrawNoise) -> Weights:
-    r"""One draw of all weights, coherent over inputs: $w_k = \tilde\tau_k\upsilon\,\beta_k$, $w_L = \kappa\,\beta_L$ -- Eq. 4."""
-    slabs = [slab.draw(part) for slab, part in zip(guide.log_slab_sq, noise.log_slab_sq, strict=True)]
+    r"""One draw of all weights: $w_k = \tilde\tau_k\upsilon\,\beta_k$ -- Eq. 4 -- and $w_L = \kappa\,\beta_L$."""
+    layer_scales, slabs = draw_shared_scales(guide, noise.log_layer_scales, noise.log_slab_sq)
     hidden = []
     for index, layer in enumerate(guide.layers):
         base, log_unit_scales = layer.draw(noise.layers[index])
-        if log_unit_scales is not None and guide.log_layer_scales is not None:
-            log_scale = log_unit_scales + guide.log_layer_scales.draw(noise.log_layer_scales)[index]
-            slab = slabs[index if len(slabs) > 1 else 0] if slabs else None
-            base = base * jnp.exp(model.prior.log_weight_scale(log_scale, slab))
+        if log_unit_scales is not None and layer_scales is not None:
+            log_scale = log_unit_scales + layer_scales[index]
+            base = base * jnp.exp(model.prior.log_weight_scale(log_scale, slabs[index]))
         hidden.append(base)
     output = guide.output.draw(noise.output)
     if guide.log_output_scale is not None:
@@ -136,6 +155,14 @@ def weight_mean_mask(guide: NetworkGuide) -> NetworkGuide:
         zeros,
         (tuple(layer.weight_mean_mask() for layer in guide.layers), jnp.ones_like(guide.output.mean)),
     )
+
+
+def held_layer_scale_mask(guide: NetworkGuide) -> NetworkGuide:
+    """0 at the layer scales, 1 elsewhere: train everything but those."""
+    ones = jax.tree.map(jnp.ones_like, guide)
+    if guide.log_layer_scales is None:
+        return ones
+    return eqx.tree_at(lambda g: g.log_layer_scales, ones, jax.tree.map(jnp.zeros_like, guide.log_layer_scales))
 
 
 def keep_units(guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> NetworkGuide:

@@ -6,7 +6,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pritchel.numerics import LOG_2PI
-from pritchel.shapes import Inputs, Projections, Scalar
+from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar
+
+
+def project_mean(weights: BaseWeights, inputs: Inputs) -> Projections:
+    """`[inputs, 1] @ weights`."""
+    return inputs @ weights[:-1] + weights[-1]
+
+
+def carried_var(weights: BaseWeights, input_var: Inputs | None) -> Projections | float:
+    """Variance that independent inputs of the given variances pass on through fixed weights."""
+    return 0.0 if input_var is None else input_var @ weights[:-1] ** 2
 
 
 class Normal(eqx.Module):
@@ -43,10 +53,11 @@ class Normal(eqx.Module):
         """The value that standard normal `noise` maps to."""
         return self.mean + jnp.exp(self.log_sd) * noise
 
-    def project_moments(self, inputs: Inputs) -> tuple[Projections, Projections]:
-        """Mean and variance of `[inputs, 1] @ weights`."""
+    def project_moments(self, inputs: Inputs, input_var: Inputs | None = None) -> tuple[Projections, Projections]:
+        """Mean and variance of `[inputs, 1] @ weights`, for inputs that may have variances of their own."""
         var = self.var
-        return inputs @ self.mean[:-1] + self.mean[-1], inputs**2 @ var[:-1] + var[-1]
+        squares = inputs**2 if input_var is None else inputs**2 + input_var
+        return project_mean(self.mean, inputs), squares @ var[:-1] + var[-1] + carried_var(self.mean, input_var)
 
     def keep(self, *index: np.ndarray) -> "Normal":
         """The marginal over the given entries of each axis."""

@@ -1,4 +1,4 @@
-r"""The structured family: one matrix normal over $B = [\beta; \nu^\top]$, so that weights and their unit's scale stay coupled."""
+r"""The structured family: one matrix normal over $B = [\beta; \nu^\top]$, coupling weights and scales."""
 
 from typing import Self
 
@@ -15,7 +15,7 @@ from pritchel.shapes import BaseWeights, Inputs, Scalar, UnitScales
 
 
 class StructuredLayer(LayerGuide):
-    r"""$q(B) = \mathcal{MN}(B \mid M, \Psi + HH^\top, \mathrm{diag}\,v)$; the last row of $B$ holds the log unit scales."""
+    r"""$q(B) = \mathcal{MN}(B \mid M, \Psi + HH^\top, \mathrm{diag}\,v)$; the last row holds the log unit scales."""
 
     joint: LowRankNormal
 
@@ -32,10 +32,12 @@ class StructuredLayer(LayerGuide):
         """The regression of the base weights on their unit's log scale."""
         return self.joint.given_last_row()[1]
 
-    def project(self, inputs: Inputs) -> ConditionalProjection:
+    def project(self, inputs: Inputs, input_var: Inputs | None = None) -> ConditionalProjection:
         """The projection given the log unit scales -- Eq. 8."""
         rest, slope = self.joint.given_last_row()
-        return ConditionalProjection(*rest.project_moments(inputs), (inputs @ slope[:-1] + slope[-1])[:, None])
+        return ConditionalProjection(
+            *rest.project_moments(inputs, input_var), (inputs @ slope[:-1] + slope[-1])[:, None]
+        )
 
     def expected_weight_sq_sum(self) -> Scalar:
         """E of the sum of squares of the base weights: all rows but the last."""
@@ -69,7 +71,7 @@ class StructuredLayer(LayerGuide):
 
 @family("structured")
 def start_structured(start: LayerStart) -> LayerGuide:
-    """A joint matrix normal; where the prior has no unit scales nothing is left to couple, and the weights stand alone."""
+    """A joint matrix normal; without unit scales nothing is left to couple, and the weights stand alone."""
     if start.log_unit_scale is None:
         return start_semi_structured(start)
     log_unit_scales = np.full((1, start.base_mean.shape[1]), start.log_unit_scale)

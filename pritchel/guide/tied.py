@@ -6,6 +6,7 @@ import numpy as np
 
 from pritchel.guide.base import LayerGuide, LayerStart, family
 from pritchel.guide.independent import IndependentLayer
+from pritchel.guide.normal import carried_var, project_mean
 from pritchel.numerics import LOG_2PI
 from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar
 
@@ -28,10 +29,12 @@ class UnitVarianceNormal(eqx.Module):
         """E of the sum of squares."""
         return (self.mean**2).sum() + self.mean.size
 
-    def project_moments(self, inputs: Inputs) -> tuple[Projections, Projections]:
-        """Mean and variance of `[inputs, 1] @ weights`; the variance is the squared length of the input."""
-        mean = inputs @ self.mean[:-1] + self.mean[-1]
-        return mean, jnp.broadcast_to((inputs**2).sum(-1, keepdims=True) + 1, mean.shape)
+    def project_moments(self, inputs: Inputs, input_var: Inputs | None = None) -> tuple[Projections, Projections]:
+        """Mean and variance of `[inputs, 1] @ weights`; a fixed input's variance is its squared length."""
+        mean = project_mean(self.mean, inputs)
+        squares = inputs**2 if input_var is None else inputs**2 + input_var
+        length_sq = squares.sum(-1, keepdims=True) + 1 + carried_var(self.mean, input_var)
+        return mean, jnp.broadcast_to(length_sq, mean.shape)
 
     def draw(self, noise: BaseWeights) -> BaseWeights:
         """The means plus the noise."""

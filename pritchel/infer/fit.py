@@ -13,7 +13,8 @@ import optax
 
 from pritchel.data.dataset import Dataset
 from pritchel.guide.network import NetworkGuide
-from pritchel.infer.elbo import Batch, Elbo, elbo, pass_noise_shapes
+from pritchel.infer.elbo import Batch, Elbo, elbo
+from pritchel.infer.outputs import Objective, pass_noise_shapes
 from pritchel.model.network import Model
 
 Status = Literal["finished", "stopped early", "interrupted", "diverged"]
@@ -23,13 +24,15 @@ MAX_CHUNK_FLOATS = 4_000_000
 
 
 class FitSettings(NamedTuple):
-    """How to train. `kl_warmup` is the part of the steps over which the KL weight climbs from 0 to 1."""
+    """How to train. `kl_warmup` is the part of the steps over which the KL weight climbs from `kl_start` to 1."""
 
     num_steps: int = 8000
     batch_size: int = 128
     learning_rate: float = 0.02
     schedule: Literal["cosine", "constant"] = "cosine"
     kl_warmup: float = 0.5
+    kl_start: float = 0.1  # from 0, a fit with no sampling noise memorizes small tables before the prior is heard
+    objective: Objective = "moments"
     patience: int | None = None  # chunks without a better held-out score before stopping; None: never
 
 
@@ -91,14 +94,21 @@ class _Steps(NamedTuple):
     kl_weight: Any
 
 
-@partial(jax.jit, donate_argnames=("state",))
+@partial(jax.jit, donate_argnames=("state",), static_argnames=("objective",))
 def _run_chunk(
-    state: _State, template: NetworkGuide, model: Model, steps: _Steps, trainable: Any, num_steps: Any, num_rows: Any
+    state: _State,
+    template: NetworkGuide,
+    model: Model,
+    steps: _Steps,
+    trainable: Any,
+    num_steps: Any,
+    num_rows: Any,
+    objective: Objective,
 ):
     """Up to a chunk of optimizer steps. A step whose gradient is not finite changes nothing and is counted."""
 
     def loss(params, step):
-        parts = elbo(model, _unravel(template, params), step.batch, step.noise, num_rows)
+        parts = elbo(model, _unravel(template, params), step.batch, step.noise, num_rows, objective)
         prior_side = parts.weights + parts.scales + parts.noise
         return -(parts.likelihood + step.kl_weight * prior_side) / num_rows, parts
 
@@ -111,31 +121,27 @@ def _run_chunk(
         is_finite = jnp.isfinite(grads).all()
         kept = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), (params, optimizer), state[:2])
         history = jax.tree.map(lambda trace, part: trace.at[index].set(part), history, parts)
-        return _State(*kept, state.num_skipped + ~is_finite), history
+        return _State(kept[0], kept[1], state.num_skipped + ~is_finite), history
 
     empty = Elbo(*[jnp.zeros(steps.kl_weight.shape) for _ in Elbo._fields])
     return jax.lax.fori_loop(0, num_steps, body, (state, empty))
 
 
-@jax.jit
-def _held_out_score(model: Model, guide: NetworkGuide, batch: Batch, noise: Any) -> Any:
-    parts = elbo(model, guide, batch, noise, (batch.weights > 0).sum())
+@partial(jax.jit, static_argnames=("objective",))
+def _held_out_score(model: Model, guide: NetworkGuide, batch: Batch, noise: Any, objective: Objective) -> Any:
+    parts = elbo(model, guide, batch, noise, (batch.weights > 0).sum(), objective)
     return parts.likelihood / batch.weights.sum()
 
 
 def _normals(rng: np.random.Generator, shapes: Any, num_steps: int, num_filled: int) -> Any:
     """Noise with a leading step axis; steps past `num_filled` stay zero and are never run."""
 
-    def fill(shape: tuple[int, ...]) -> np.ndarray:
-        noise = np.zeros((num_steps, *shape), np.float32)
+    def fill(leaf: jax.ShapeDtypeStruct) -> np.ndarray:
+        noise = np.zeros((num_steps, *leaf.shape), np.float32)
         rng.standard_normal(out=noise[:num_filled], dtype=np.float32)
         return noise
 
-    return jax.tree.map(fill, shapes, is_leaf=_is_shape)
-
-
-def _is_shape(node: Any) -> bool:
-    return isinstance(node, tuple) and all(isinstance(size, int) for size in node) and not hasattr(node, "_fields")
+    return jax.tree.map(fill, shapes)
 
 
 class _Feed:
@@ -150,8 +156,9 @@ class _Feed:
         self.num_rows = len(trial.data.inputs)
         self.batch_rows = min(settings.batch_size, 1 << (self.num_rows - 1).bit_length())
         self.batch_rng, self.noise_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(trial.seed).spawn(2))
-        self.shapes = pass_noise_shapes(trial.guide, self.batch_rows)
-        floats = self.batch_rows * (self.data.inputs.shape[1] + 2 * sum(trial.guide.widths[1:]))
+        self.shapes = pass_noise_shapes(trial.guide, self.batch_rows, settings.objective)
+        noise_floats = sum(leaf.size for leaf in jax.tree.leaves(self.shapes))
+        floats = self.batch_rows * sum(part.shape[-1] for part in self.data[:2]) + noise_floats
         self.chunk_steps = int(np.clip(MAX_CHUNK_FLOATS // floats, 1, MAX_CHUNK_STEPS))
         self.order = np.empty(0, np.intp)
 
@@ -178,10 +185,11 @@ class _Feed:
         step = start + np.arange(self.chunk_steps)
         progress = np.minimum(step / settings.num_steps, 1.0)
         rate = settings.learning_rate * (0.5 * (1 + np.cos(np.pi * progress)) if settings.schedule == "cosine" else 1.0)
-        warm = np.minimum(progress / settings.kl_warmup, 1.0) if settings.kl_warmup > 0 else np.ones_like(progress)
+        climbed = np.minimum(progress / settings.kl_warmup, 1.0) if settings.kl_warmup > 0 else np.ones_like(progress)
+        kl_weights = (settings.kl_start + (1 - settings.kl_start) * climbed).astype(np.float32)
         noise = _normals(self.noise_rng, self.shapes, self.chunk_steps, num_filled)
         rates = np.broadcast_to(rate, step.shape).astype(np.float32)
-        return _Steps(batch, noise, rates, warm.astype(np.float32)), num_filled
+        return _Steps(batch, noise, rates, kl_weights), num_filled
 
 
 class _HeldOut:
@@ -193,22 +201,20 @@ class _HeldOut:
         rows = 1 << (len(data.inputs) - 1).bit_length()
         pad = [(0, rows - len(data.inputs)), (0, 0)]
         self.batch = Batch(np.pad(data.inputs, pad), np.pad(data.targets, pad), np.pad(data.weights, pad[0]))
-        shapes = pass_noise_shapes(trial.guide, rows)
+        shapes = pass_noise_shapes(trial.guide, rows, settings.objective)
         self.noise = jax.tree.map(
-            lambda leaf: leaf[0], _normals(np.random.default_rng(np.random.SeedSequence(trial.seed)), shapes, 1, 1)
+            lambda leaf: leaf[0],
+            _normals(np.random.default_rng(np.random.SeedSequence(trial.seed)), shapes, 1, 1),
         )
-        self.model, self.patience, self.first_step = (
-            trial.model,
-            settings.patience or 0,
-            settings.kl_warmup * settings.num_steps,
-        )
+        self.model, self.objective, self.patience = trial.model, settings.objective, settings.patience or 0
+        self.first_step = settings.kl_warmup * settings.num_steps
         self.best_score, self.best_guide, self.num_worse = -np.inf, None, 0
 
     def should_stop(self, guide: NetworkGuide, step: int) -> bool:
         """Score the guide; True once `patience` scores in a row brought nothing better."""
         if step < self.first_step:
             return False
-        score = float(_held_out_score(self.model, guide, self.batch, self.noise))
+        score = float(_held_out_score(self.model, guide, self.batch, self.noise, self.objective))
         if score > self.best_score:
             self.best_score, self.best_guide, self.num_worse = score, guide, 0
         else:
@@ -238,7 +244,16 @@ def fit(
         upcoming = feed.chunk(0)
         while done < settings.num_steps:
             steps, num_filled = upcoming
-            state, trace = _run_chunk(state, template, trial.model, steps, trainable, num_filled, float(feed.num_rows))
+            state, trace = _run_chunk(
+                state,
+                template,
+                trial.model,
+                steps,
+                trainable,
+                num_filled,
+                float(feed.num_rows),
+                settings.objective,
+            )
             done += num_filled
             if done < settings.num_steps:
                 upcoming = feed.chunk(done)  # made while the chunk above computes

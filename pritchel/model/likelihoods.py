@@ -11,7 +11,7 @@ from pritchel.shapes import Outputs, Scalar
 
 
 class GaussianLikelihood(eqx.Module):
-    r"""$y \sim N(f, \gamma^{-1})$, $\gamma \sim \mathrm{Gamma}(a_0, b_0)$, $q(\gamma) = \mathrm{Gamma}(a, b)$, one $\gamma$ a target.
+    r"""$y \sim N(f, \gamma^{-1})$, $\gamma \sim \mathrm{Gamma}(a_0, b_0)$, $q(\gamma) = \mathrm{Gamma}(a, b)$.
 
     Whatever the network, the ELBO is largest at $a = a_0 + n/2$, so the shape is set once and only
     $g = E[\gamma] = a/b$ is learned (as its log, the `params` below). Special functions of $a$ are taken on the host.

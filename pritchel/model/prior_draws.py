@@ -1,9 +1,11 @@
 """Draws of whole networks from the prior: what the model believes before any data."""
 
+import itertools
+
 import numpy as np
 
 from pritchel.model.network import Model, Weights
-from pritchel.model.priors import Gaussian, RegularizedHorseshoe
+from pritchel.model.priors import RegularizedHorseshoe, ShrinkagePrior
 
 
 def draw_prior_weights(model: Model, widths: tuple[int, ...], num_draws: int, rng: np.random.Generator) -> Weights:
@@ -13,10 +15,8 @@ def draw_prior_weights(model: Model, widths: tuple[int, ...], num_draws: int, rn
     have in common, as in the paper's figure of matched horseshoe and regularized-horseshoe functions.
     """
     prior = model.prior
-    base = [
-        rng.standard_normal((num_draws, fan_in + 1, units)) for fan_in, units in zip(widths[:-1], widths[1:], strict=True)
-    ]
-    if isinstance(prior, Gaussian):
+    base = [rng.standard_normal((num_draws, fan_in + 1, units)) for fan_in, units in itertools.pairwise(widths)]
+    if not isinstance(prior, ShrinkagePrior):
         return Weights(tuple(base[:-1]), base[-1])
 
     def half_cauchy(log_scale: np.ndarray, *shape: int) -> np.ndarray:

@@ -15,10 +15,7 @@ Sharing = Literal["network", "layer", "unit"]
 
 
 class Prior(eqx.Module):
-    """What a prior must say: which scales it has, and the scale they give a unit's weights."""
-
-    has_unit_scales: eqx.AbstractClassVar[bool]
-    has_slab: eqx.AbstractClassVar[bool]
+    """What a prior must say: the scale that its scales, if it has any, give a unit's weights."""
 
     @abstractmethod
     def log_weight_scale(
@@ -30,19 +27,21 @@ class Prior(eqx.Module):
 class Gaussian(Prior):
     """w ~ N(0, 1) everywhere: the plain Bayesian network, with no scale to learn."""
 
-    has_unit_scales = False
-    has_slab = False
-
     def log_weight_scale(self, log_scale, log_slab_sq):
         """Zero: every weight has unit scale."""
         return jnp.zeros_like(log_scale)
 
 
-class Horseshoe(Prior):
-    r"""$w_k \sim N(0, \tau_k^2\upsilon_l^2 I)$, both scales half-Cauchy -- Eq. 1."""
+class ShrinkagePrior(Prior):
+    """A prior with unit, layer and output scales, all half-Cauchy."""
 
-    has_unit_scales = True
-    has_slab = False
+    log_unit_scale_prior: eqx.AbstractVar[Float[Array, " layers"]]
+    log_layer_scale_prior: eqx.AbstractVar[Float[Array, " layers"]]
+    log_output_scale_prior: eqx.AbstractVar[Scalar]
+
+
+class Horseshoe(ShrinkagePrior):
+    r"""$w_k \sim N(0, \tau_k^2\upsilon_l^2 I)$, both scales half-Cauchy -- Eq. 1."""
 
     log_unit_scale_prior: Float[Array, " layers"]
     log_layer_scale_prior: Float[Array, " layers"]
@@ -53,11 +52,8 @@ class Horseshoe(Prior):
         return log_scale
 
 
-class RegularizedHorseshoe(Prior):
+class RegularizedHorseshoe(ShrinkagePrior):
     r"""The horseshoe with a slab $c^2 \sim \mathrm{InvGamma}(c_a, c_b)$ that caps large scales -- Eq. 2."""
-
-    has_unit_scales = True
-    has_slab = True
 
     log_unit_scale_prior: Float[Array, " layers"]
     log_layer_scale_prior: Float[Array, " layers"]

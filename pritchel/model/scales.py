@@ -32,7 +32,7 @@ def half_cauchy_auxiliary(
 def half_cauchy_exact(
     mean: Float[Array, "*shape"], var: Float[Array, "*shape"], log_prior_scale: Float[Array, "..."]
 ) -> Float[Array, "*shape"]:
-    r"""$E[\ln p(\nu)] = \ln(2/\pi) - E[\ln(b e^{-\nu} + e^{\nu} / b)]$ by Gauss-Hermite quadrature: no auxiliary, no gap."""
+    r"""$E[\ln p(\nu)] = \ln(2/\pi) - E[\ln(b e^{-\nu} + e^{\nu} / b)]$ by quadrature: no auxiliary, no gap."""
     offset = jnp.expand_dims(mean - log_prior_scale, -1) + jnp.sqrt(jnp.expand_dims(var, -1)) * _NODES
     return LOG_2_OVER_PI - jnp.logaddexp(offset, -offset) @ jnp.asarray(_NODE_WEIGHTS, mean.dtype)
 
@@ -41,7 +41,11 @@ HALF_CAUCHY: dict[str, ScaleTerm] = {"auxiliary": half_cauchy_auxiliary, "exact"
 
 
 def inverse_gamma_log_density(
-    mean: Float[Array, "*shape"], var: Float[Array, "*shape"], shape: Scalar, rate: Scalar, log_normalizer: Scalar
+    mean: Float[Array, "*shape"],
+    var: Float[Array, "*shape"],
+    shape: Scalar,
+    rate: Scalar,
+    log_normalizer: Scalar,
 ) -> Float[Array, "*shape"]:
     r"""$E[\ln p(\ln c^2)] = c_a \ln c_b - \ln\Gamma(c_a) - c_a m - c_b e^{-m + s^2/2}$ for $q(\ln c^2) = N(m, s^2)$."""
     return log_normalizer - shape * mean - rate * log_normal_moment(mean, var, -1.0)
@@ -57,7 +61,7 @@ def log_shrunken_scale(
 ) -> Float[Array, "*#shape"]:
     r"""Log scale of the weights into a unit under the regularized horseshoe.
 
-    $\ln(\tilde\tau_{kl}\upsilon_l)$ with $\tilde\tau_{kl}^2 = c^2\tau_{kl}^2 / (c^2 + \tau_{kl}^2\upsilon_l^2)$ -- Eq. 2.
+    $\ln(\tilde\tau_k\upsilon)$ with $\tilde\tau_k^2 = c^2\tau_k^2 / (c^2 + \tau_k^2\upsilon^2)$ -- Eq. 2.
     Small scales pass unchanged; large ones level off at the slab scale $c$.
     """
     return log_scale - 0.5 * jax.nn.softplus(2 * log_scale - log_slab_sq)

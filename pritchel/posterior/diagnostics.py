@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 
-from pritchel.model.network import Model
 from pritchel.guide.network import NetworkGuide
+from pritchel.model.network import Model
 from pritchel.numerics import gauss_hermite
 
 COLLAPSE_RATIO = 0.98
@@ -28,9 +28,9 @@ def warn_if_collapsed(targets: np.ndarray, predictions: np.ndarray, weights: np.
     if is_collapsed:
         warnings.warn(
             "The fit is no better than the constant predictor: its training RMSE is "
-            f"{np.sqrt(fitted.sum() / constant.sum()):.2f} of the target's standard deviation, so nothing said of units "
-            "kept or pruned means anything. Unless the inputs really carry no signal, try kl_warmup=0.5 or more, more "
-            "num_steps, a larger layer_scale_prior, another random_state, or num_members=3.",
+            f"{np.sqrt(fitted.sum() / constant.sum()):.2f} of the target's standard deviation, so units kept or pruned "
+            "mean nothing here. Unless the inputs really carry no signal, try kl_warmup=0.5 or more, more num_steps, "
+            "a larger layer_scale_prior, another random_state, or num_members=3.",
             CollapseWarning,
             stacklevel=3,
         )
@@ -67,10 +67,11 @@ def weight_norms(model: Model, guide: NetworkGuide, num_nodes: int = 12) -> list
         shared = guide.log_layer_scales
         deviation = np.sqrt(var) * nodes[:, None, None]
         log_scale = mean + deviation + float(shared.mean[index]) + np.sqrt(float(shared.var[index])) * nodes[:, None]
-        slab = guide.slab(index)
-        if slab is None:
+        slab_index = guide.slab_index(index)
+        if slab_index is None:
             scale = np.exp(log_scale) * np.ones_like(nodes)
         else:
+            slab = guide.log_slab_sq[slab_index]
             slab_mean, slab_var = (np.asarray(part, np.float64)[:, None, None, None] for part in (slab.mean, slab.var))
             scale = np.exp(np.asarray(model.prior.log_weight_scale(log_scale, slab_mean + np.sqrt(slab_var) * nodes)))
         weight = node_weights[:, None, None] * node_weights[:, None] * node_weights

@@ -1,11 +1,11 @@
 """Draws of whole networks from a fitted guide."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from pritchel.guide.network import DrawNoise, NetworkGuide, draw_noise_shapes, draw_weights
+from pritchel.guide.network import DrawNoise, NetworkGuide, draw_weights
 from pritchel.model.network import Model, Weights
 
 BLOCK_DRAWS = 25
@@ -45,8 +45,7 @@ def _noise(member: Member, rng: np.random.Generator) -> DrawNoise:
     def normals(*shape: int) -> np.ndarray:
         return rng.standard_normal((BLOCK_DRAWS, *shape), dtype=np.float32)
 
-    shapes: Any = draw_noise_shapes(member.guide)
-    num_features = member.guide.widths[0]
+    num_features, num_outputs = member.guide.widths[0], member.guide.widths[-1]
     offered_in = (num_features, *member.offered)
     kept_in = (np.arange(num_features), *member.kept)
     layers = []
@@ -60,5 +59,5 @@ def _noise(member: Member, rng: np.random.Generator) -> DrawNoise:
         for index in range(len(member.guide.log_slab_sq))
     )
     output_rows = np.append(kept_in[-1], offered_in[-1])
-    output = normals(offered_in[-1] + 1, shapes.output[1])[:, output_rows]
+    output = normals(offered_in[-1] + 1, num_outputs)[:, output_rows]
     return DrawNoise(tuple(layers), normals(len(layers)), slabs, output, normals())

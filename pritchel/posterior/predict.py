@@ -88,7 +88,9 @@ class Posterior:
         """Scale (in units of y) and degrees of freedom of each draw's noise: (draws, 1, outputs) and (draws, 1, 1)."""
         scales, dofs = [], []
         for member in self.members:
-            scales.append(np.exp(-0.5 * np.asarray(member.guide.likelihood, np.float64)) * self.standardizer.target_scale)
+            scales.append(
+                np.exp(-0.5 * np.asarray(member.guide.likelihood, np.float64)) * self.standardizer.target_scale
+            )
             dofs.append(2 * float(member.model.likelihood.shape))
         of_draw = self._member_of_draw(num_draws)
         return np.stack(scales)[of_draw][:, None], np.asarray(dofs)[of_draw][:, None, None]
@@ -102,7 +104,7 @@ class Posterior:
         return StudentMixture(functions, *self._noise(len(functions)))
 
     def _functions(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Iterator[np.ndarray]:
-        """Chunks over rows of f in units of y: (draws, rows, outputs). Draw i belongs to member i modulo their number."""
+        """Chunks over rows of f in units of y: (draws, rows, outputs). The members take turns over the draws."""
         standard = self.standardizer.scale_inputs(inputs)
         widest = max(max(member.guide.widths) for member in self.members)
         outputs = self.members[0].guide.widths[-1]

@@ -1,0 +1,398 @@
+"""What every estimator shares: the options, the way from a table to fitted members, pruning, descriptions."""
+
+import copy
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from pritchel.data.dataset import Dataset, prepare
+from pritchel.estimators import checks
+from pritchel.estimators.progress import progress_display
+from pritchel.guide import FAMILIES
+from pritchel.guide.network import GuideSpec, held_layer_scale_mask, start_guide, weight_mean_mask
+from pritchel.infer.fit import FitResult, FitSettings, Trial, fit_trials
+from pritchel.infer.outputs import OUTPUTS, Objective
+from pritchel.model.likelihoods import GaussianLikelihood
+from pritchel.model.network import ACTIVATIONS, Model
+from pritchel.model.priors import PRIORS, make_prior
+from pritchel.model.scales import HALF_CAUCHY
+from pritchel.posterior import diagnostics
+from pritchel.posterior.draws import Member
+from pritchel.posterior.predict import Posterior
+from pritchel.posterior.prune import DELTA, P0, PruneReport, prune, surviving_units
+
+MAX_COLLAPSE_ROWS = 2000
+
+
+class HorseshoeEstimator(BaseEstimator):
+    """Options and fitting; subclasses put questions to the fitted posterior."""
+
+    n_features_in_: int
+
+    def __init__(
+        self,
+        *,
+        hidden: int | tuple[int, ...] = (50,),
+        prior: str = "regularized_horseshoe",
+        family: str = "structured",
+        rank: int = 1,
+        activation: str = "relu",
+        unit_scale_prior: float | tuple[float, ...] = 1.0,
+        layer_scale_prior: float | tuple[float, ...] = 1e-5,
+        output_scale_prior: float = 5.0,
+        slab: tuple[float, float] = (2.0, 6.0),
+        slab_sharing: Literal["network", "layer", "unit"] = "network",
+        noise_prior: tuple[float, float] = (0.1, 0.01),
+        half_cauchy: Literal["auxiliary", "exact"] = "auxiliary",
+        unit_norm: bool = True,
+        learn_layer_scale: bool = False,
+        objective: Literal["auto", "moments", "sampled"] = "auto",
+        num_steps: int = 8000,
+        batch_size: int = 128,
+        learning_rate: float = 0.02,
+        schedule: Literal["cosine", "constant"] = "cosine",
+        kl_warmup: float = 0.5,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        patience: int = 5,
+        warm_start: bool = False,
+        num_members: int = 1,
+        num_draws: int = 200,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        progress: bool | Callable = True,
+    ):
+        self.hidden = hidden
+        self.prior = prior
+        self.family = family
+        self.rank = rank
+        self.activation = activation
+        self.unit_scale_prior = unit_scale_prior
+        self.layer_scale_prior = layer_scale_prior
+        self.output_scale_prior = output_scale_prior
+        self.slab = slab
+        self.slab_sharing = slab_sharing
+        self.noise_prior = noise_prior
+        self.half_cauchy = half_cauchy
+        self.unit_norm = unit_norm
+        self.learn_layer_scale = learn_layer_scale
+        self.objective = objective
+        self.num_steps = num_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.kl_warmup = kl_warmup
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.warm_start = warm_start
+        self.num_members = num_members
+        self.num_draws = num_draws
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """The settings of Ghosh, Yao and Doshi-Velez (2018); any argument can be changed."""
+        settings: dict[str, Any] = {
+            "prior": "regularized_horseshoe",
+            "family": "structured",
+            "rank": 1,
+            "activation": "relu",
+            "unit_scale_prior": 1.0,
+            "layer_scale_prior": 1e-5,
+            "output_scale_prior": 5.0,
+            "slab": (2.0, 6.0),
+            "slab_sharing": "network",
+            "noise_prior": (6.0, 6.0),
+            "half_cauchy": "auxiliary",
+            "unit_norm": True,
+            "learn_layer_scale": True,
+            "objective": "sampled",
+            "num_steps": 8000,  # the paper does not say; enough for all its sets but the largest
+            "batch_size": 128,
+            "learning_rate": 0.005,
+            "schedule": "constant",
+            "kl_warmup": 0.0,
+        }
+        return cls(**(settings | changes))
+
+    def prune(
+        self,
+        delta: float = DELTA,
+        p0: float = P0,
+        fine_tune_steps: int = 0,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """A new fitted estimator without the units whose scale is below `delta` with probability above `p0`.
+
+        `fine_tune_steps` more steps then move the weight means alone. They use the rows of the fit, which an estimator
+        remembers until it is pickled; afterwards give them as X and y. The outcome is in `prune_report_`.
+        """
+        posterior = self._posterior
+        checks.check_number("delta", delta, above=0)
+        checks.check_number("p0", p0, above=0, at_most=1)
+        checks.check_integer("fine_tune_steps", fine_tune_steps, at_least=0)
+        members = [prune(member, delta, p0) for member in posterior.members]
+        if fine_tune_steps:
+            members = self._fine_tune(members, fine_tune_steps, X, y, sample_weight)
+        smaller: Any = copy.copy(self)
+        smaller.posterior_ = posterior.replace_members(members)
+        smaller._train_data = getattr(self, "_train_data", None)
+        reports = [PruneReport(member.offered, tuple(map(len, member.kept)), delta, p0) for member in members]
+        smaller.prune_report_ = reports[0] if len(reports) == 1 else reports
+        smaller._describe_units()
+        if any(0 in report.kept for report in reports):
+            warnings.warn(
+                "Pruning left a hidden layer with no unit, so the network is now the constant in its output layer. "
+                "If that is not what the data say, lower delta or look at is_collapsed_.",
+                diagnostics.FitWarning,
+                stacklevel=2,
+            )
+        return smaller
+
+    def __getstate__(self):
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_train_data"}
+
+    @property
+    def _posterior(self) -> Posterior:
+        check_is_fitted(self)
+        return self.posterior_
+
+    @property
+    def _num_targets(self) -> int:
+        return len(self.posterior_.standardizer.target_mean)
+
+    def _fit_settings(self) -> FitSettings:
+        """Check every option, and gather those of the training loop."""
+        checks.check_widths(self.hidden)
+        checks.check_choice("prior", self.prior, PRIORS)
+        checks.check_choice("family", self.family, FAMILIES)
+        checks.check_choice("activation", self.activation, ACTIVATIONS)
+        checks.check_choice("half_cauchy", self.half_cauchy, HALF_CAUCHY)
+        checks.check_choice("objective", self.objective, ("auto", *OUTPUTS))
+        if self.objective == "moments" and self.activation != "relu":
+            raise ValueError(
+                f"objective='moments' has closed forms for activation='relu' only; got activation={self.activation!r}. "
+                "Use objective='auto' or 'sampled'."
+            )
+        checks.check_choice("schedule", self.schedule, ("cosine", "constant"))
+        checks.check_choice("slab_sharing", self.slab_sharing, ("network", "layer", "unit"))
+        for name in ("rank", "num_steps", "batch_size", "patience", "num_members", "num_draws"):
+            checks.check_integer(name, getattr(self, name), at_least=1)
+        checks.check_number("learning_rate", self.learning_rate, above=0)
+        checks.check_number("kl_warmup", self.kl_warmup, at_least=0, at_most=1)
+        checks.check_number("validation_fraction", self.validation_fraction, above=0, at_most=0.9)
+        return FitSettings(
+            num_steps=int(self.num_steps),
+            batch_size=int(self.batch_size),
+            learning_rate=float(self.learning_rate),
+            schedule=self.schedule,
+            kl_warmup=float(self.kl_warmup),
+            objective=self._objective(),
+            patience=int(self.patience) if self.early_stopping else None,
+        )
+
+    def _objective(self) -> Objective:
+        if self.objective == "auto":
+            return "moments" if self.activation == "relu" else "sampled"
+        return "moments" if self.objective == "moments" else "sampled"
+
+    def _model(self, num_rows: float) -> Model:
+        num_hidden = len(checks.check_widths(self.hidden))
+        checks.check_number("output_scale_prior", self.output_scale_prior, above=0)
+        prior = make_prior(
+            self.prior,
+            num_hidden,
+            unit_scale=checks.check_scales("unit_scale_prior", self.unit_scale_prior, num_hidden),
+            layer_scale=checks.check_scales("layer_scale_prior", self.layer_scale_prior, num_hidden),
+            output_scale=float(self.output_scale_prior),
+            slab=checks.check_pair("slab", self.slab, "shape and rate of an inverse gamma"),
+            slab_sharing=self.slab_sharing,
+        )
+        noise_prior = checks.check_pair("noise_prior", self.noise_prior, "shape and rate of a gamma")
+        likelihood = GaussianLikelihood.create(noise_prior, float(num_rows))
+        return Model(prior, likelihood, self.activation, self.half_cauchy)  # pyright: ignore[reportArgumentType]
+
+    def _guide_spec(self) -> GuideSpec:
+        return GuideSpec(
+            checks.check_widths(self.hidden),
+            self.family,
+            int(self.rank),
+            bool(self.unit_norm),
+            bool(self.learn_layer_scale),
+        )
+
+    def _check_training_table(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+        try:
+            inputs, targets = validate_data(
+                self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
+            )
+        except (ValueError, TypeError) as error:
+            text = explained if (explained := checks.explain_bad_table(error, X, "X")) != str(error) else None
+            raise type(error)(text or checks.explain_bad_table(error, y, "y")) from None
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, inputs, dtype=np.float64, ensure_non_negative=True)
+            if np.count_nonzero(weights) < 2:
+                raise ValueError("sample_weight must leave at least two rows with a positive weight.")
+        targets = np.asarray(targets, np.float64)
+        self._is_single_target = targets.ndim == 1
+        return np.asarray(inputs), targets.reshape(len(targets), -1), weights
+
+    def _check_inputs(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        try:
+            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        except (ValueError, TypeError) as error:
+            raise type(error)(checks.explain_bad_table(error, X, "X")) from None
+
+    def _check_warm_start(self, num_targets: int) -> list[Member]:
+        members = self.posterior_.members
+        before = (members[0].guide.widths[0], members[0].guide.widths[-1], len(members))
+        now = (self.n_features_in_, num_targets, self.num_members)
+        if before != now:
+            raise ValueError(
+                f"warm_start goes on from a fit with (features, targets, members) = {before}; this one has {now}. "
+                "Set warm_start=False to start anew."
+            )
+        return members
+
+    def _hold_out(self, data: Dataset, seed: int) -> tuple[Dataset, Dataset | None]:
+        if not self.early_stopping:
+            return data, None
+        num_rows = len(data.inputs)
+        num_held = int(np.ceil(self.validation_fraction * num_rows))
+        if num_rows - num_held < 2:
+            raise ValueError(
+                f"early_stopping needs at least two rows left to train on; {num_rows} distinct rows less "
+                f"validation_fraction={self.validation_fraction} leave {num_rows - num_held}."
+            )
+        order = np.random.default_rng(np.random.SeedSequence((seed, 2))).permutation(num_rows)
+        return data.take(np.sort(order[num_held:])), data.take(np.sort(order[:num_held]))
+
+    def _fit_table(self, inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray | None) -> None:
+        """Fit all members to a checked table and describe the outcome."""
+        settings = self._fit_settings()
+        data, standardizer = prepare(inputs, targets, weights)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        starts: list[Member] = []
+        if self.warm_start and hasattr(self, "posterior_"):
+            starts = self._check_warm_start(targets.shape[1])
+            settings = settings._replace(kl_warmup=0.0)
+        train, held_out = self._hold_out(data, seed)
+        trials = []
+        for member in range(self.num_members):
+            model = self._model(train.weights.sum())
+            member_seed = (seed, member)
+            if starts:
+                guide = starts[member].guide
+            else:
+                rng = np.random.default_rng(np.random.SeedSequence((*member_seed, 0)))
+                guide = start_guide(model, self._guide_spec(), inputs.shape[1], targets.shape[1], rng)
+            trainable = None if self.learn_layer_scale else held_layer_scale_mask(guide)
+            trials.append(Trial(model, guide, train, (*member_seed, 1), held_out, trainable))
+        results = self._run(trials, settings)
+        members = []
+        for index, (trial, result) in enumerate(zip(trials, results, strict=False)):
+            fresh = Member.unpruned(trial.model, result.guide)
+            members.append(starts[index]._replace(model=trial.model, guide=result.guide) if starts else fresh)
+        self.posterior_ = Posterior(members, standardizer, seed, self.num_draws)
+        self._train_data = data
+        self._describe(results)
+        self._warn_if_collapsed(data)
+
+    def _run(self, trials: list[Trial], settings: FitSettings) -> list[FitResult]:
+        n_jobs = os.cpu_count() or 1 if self.n_jobs is None or self.n_jobs < 1 else int(self.n_jobs)
+        with progress_display(self.progress, len(trials), settings.num_steps) as on_progress:
+            results = fit_trials(trials, settings, n_jobs=n_jobs, on_progress=on_progress)
+        num_skipped = sum(result.num_skipped for result in results)
+        statuses = {result.status for result in results}
+        if "diverged" in statuses:
+            raise FloatingPointError(
+                "The fit diverged: no step of a whole chunk had a finite gradient. Lower learning_rate "
+                f"(now {self.learning_rate:g}), or look for extreme values among the inputs."
+            )
+        if "interrupted" in statuses:
+            steps = [len(result.history.likelihood) for result in results]
+            warnings.warn(
+                f"Interrupted: the estimator holds {len(results)} of {len(trials)} member(s), fitted for {steps} of "
+                f"{settings.num_steps} steps. Set warm_start=True and call fit again to go on.",
+                diagnostics.FitWarning,
+                stacklevel=3,
+            )
+        if num_skipped:
+            warnings.warn(
+                f"{num_skipped} step(s) had a gradient that was not finite and were skipped; a lower learning_rate "
+                f"(now {self.learning_rate:g}) avoids that.",
+                diagnostics.FitWarning,
+                stacklevel=3,
+            )
+        return results
+
+    def _describe(self, results: list[FitResult]) -> None:
+        traces = [np.asarray(result.history.total) for result in results]
+        shortest = min(map(len, traces))
+        self.elbo_ = traces[0] if len(traces) == 1 else np.stack([trace[:shortest] for trace in traces])
+        self.status_ = [result.status for result in results]
+        self.num_skipped_steps_ = sum(result.num_skipped for result in results)
+        self.n_iter_ = max(map(len, traces))
+        self._describe_units()
+
+    def _describe_units(self) -> None:
+        members = self.posterior_.members
+        if self.prior == "gaussian":
+            kept = np.asarray([member.guide.widths[1:-1] for member in members])
+        else:
+            kept = np.asarray([[len(units) for units in surviving_units(member.guide)] for member in members])
+        self.units_kept_ = kept[0] if len(members) == 1 else kept
+        self.unit_scales_ = diagnostics.unit_scales(members[0].guide)
+        self.weight_norms_ = diagnostics.weight_norms(members[0].model, members[0].guide)
+
+    def _warn_if_collapsed(self, data: Dataset) -> None:
+        rows = np.linspace(0, len(data.inputs) - 1, min(len(data.inputs), MAX_COLLAPSE_ROWS)).astype(int)
+        sample = data.take(rows)
+        standardizer = self.posterior_.standardizer
+        inputs = sample.inputs.astype(np.float64) * standardizer.input_scale + standardizer.input_mean
+        mean, _ = self.posterior_.mean_std(inputs)
+        predictions = standardizer.scale_targets(mean)
+        self.is_collapsed_ = diagnostics.warn_if_collapsed(
+            sample.targets.astype(np.float64), predictions, sample.weights.astype(np.float64)
+        )
+
+    def _fine_tune(self, members: list[Member], num_steps: int, X: Any, y: Any, sample_weight: Any) -> list[Member]:
+        settings = self._fit_settings()._replace(num_steps=num_steps, kl_warmup=0.0, patience=None)
+        if X is None:
+            data = getattr(self, "_train_data", None)
+            if data is None:
+                raise ValueError(
+                    "fine_tune_steps needs the training rows, which are not part of a pickled or loaded estimator: "
+                    "call prune(..., X=X, y=y)."
+                )
+        else:
+            table = copy.copy(self)._check_training_table(X, y, sample_weight)
+            data, _ = prepare(*table, standardizer=self.posterior_.standardizer)
+        trials = [
+            Trial(
+                member.model,
+                member.guide,
+                data,
+                (self.posterior_.seed, index, 3),
+                None,
+                weight_mean_mask(member.guide),
+            )
+            for index, member in enumerate(members)
+        ]
+        results = self._run(trials, settings)
+        return [member._replace(guide=result.guide) for member, result in zip(members, results, strict=False)]
