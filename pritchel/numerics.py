@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from pritchel.shapes import Scalar
+from pritchel.shapes import AnyArray, Scalar
 
 LOG_2PI = float(np.log(2 * np.pi))
 
@@ -15,14 +15,16 @@ def standard_normal_log_density(expected_sq_sum: Scalar, num_entries: int) -> Sc
     return -0.5 * (num_entries * LOG_2PI + expected_sq_sum)
 
 
-def log_normal_moment(mean: Float[Array, "*any"], var: Float[Array, "*any"], power: float) -> Float[Array, "*any"]:
+def log_normal_moment(
+    mean: Float[AnyArray, "*shape"], var: Float[AnyArray, "*shape"], power: float
+) -> Float[AnyArray, "*shape"]:
     r"""$E[e^{p z}] = \exp(p m + p^2 s^2 / 2)$ for $z \sim N(m, s^2)$."""
     return jnp.exp(power * mean + 0.5 * power**2 * var)
 
 
 def rectified_normal_moments(
-    mean: Float[Array, "*shape"], var: Float[Array, "*shape"]
-) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+    mean: Float[AnyArray, "*shape"], var: Float[AnyArray, "*shape"]
+) -> tuple[Float[AnyArray, "*shape"], Float[AnyArray, "*shape"]]:
     r"""$E[\mathrm{relu}(b)]$ and $E[\mathrm{relu}(b)^2]$ for $b \sim N(m, s^2)$.
 
     $m\Phi(m/s) + s\phi(m/s)$ and $(m^2 + s^2)\Phi(m/s) + m s\phi(m/s)$.
@@ -41,7 +43,7 @@ def gauss_hermite(num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes, weights / weights.sum()
 
 
-def log_det_diag_plus_low_rank(diag: Float[Array, " rows"], factor: Float[Array, "rows rank"]) -> Scalar:
+def log_det_diag_plus_low_rank(diag: Float[AnyArray, " rows"], factor: Float[AnyArray, "rows rank"]) -> Scalar:
     r"""$\ln|\mathrm{diag}(d) + HH^\top| = \sum_i \ln d_i + \ln|I_r + H^\top \mathrm{diag}(d)^{-1} H|$."""
     inner = jnp.eye(factor.shape[1], dtype=factor.dtype) + (factor.T / diag) @ factor
     if factor.shape[1] == 1:  # the paper's case: no factorization to compile

@@ -1,10 +1,15 @@
 """The shape vocabulary: one name for each kind of array the package passes around."""
 
-from jaxtyping import Array, Float
+import jax
+import numpy as np
+from jaxtyping import Float
 
-Inputs = Float[Array, "examples fan_in"]
-Outputs = Float[Array, "examples outputs"]
-Projections = Float[Array, "examples units"]
-BaseWeights = Float[Array, "rows units"]
-UnitScales = Float[Array, " units"]
-Scalar = Float[Array, ""]
+AnyArray = jax.Array | np.ndarray  # traced or on a device while fitting, numpy once fitted
+
+Inputs = Float[AnyArray, "examples fan_in"]
+Outputs = Float[AnyArray, "examples outputs"]
+Projections = Float[AnyArray, "examples units"]
+BaseWeights = Float[AnyArray, "rows units"]
+DrawNoiseRows = Float[AnyArray, "noise_rows units"]
+UnitScales = Float[AnyArray, " units"]
+Scalar = Float[AnyArray, ""]

@@ -34,6 +34,7 @@ class HorseshoeEstimator(BaseEstimator):
     """Options and fitting; subclasses put questions to the fitted posterior."""
 
     n_features_in_: int
+    prune_report_: Any  # a PruneReport, or one a member
 
     def __init__(
         self,

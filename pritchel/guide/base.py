@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar, UnitScales
+from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
 
 
 class LayerStart(NamedTuple):
@@ -31,7 +31,7 @@ class ConditionalProjection(NamedTuple):
 
     mean: Projections
     var: Projections
-    slope: Float[Array, "examples 1"] | None
+    slope: Float[AnyArray, "examples 1"] | None
 
 
 class LayerGuide(eqx.Module):
@@ -47,7 +47,7 @@ class LayerGuide(eqx.Module):
         """Mean and variance of each unit's log scale; None where the prior has none."""
 
     @abstractmethod
-    def scale_slope(self) -> Float[Array, " rows"]:
+    def scale_slope(self) -> Float[AnyArray, " rows"]:
         """By how much E[base weights | log unit scale] moves for one unit of the log unit scale."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class LayerGuide(eqx.Module):
         """Rows of noise that `draw` needs besides one for each row of base weights."""
 
     @abstractmethod
-    def draw(self, noise: BaseWeights) -> tuple[BaseWeights, UnitScales | None]:
+    def draw(self, noise: DrawNoiseRows) -> tuple[BaseWeights, UnitScales | None]:
         """One draw of the base weights and log unit scales from `fan_in + 1 + num_shared_noise_rows` rows of noise."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class LayerGuide(eqx.Module):
         """The marginal over some inputs and units, which is what pruning leaves. The bias row always stays."""
 
     @abstractmethod
-    def weight_mean_mask(self) -> Self:
+    def weight_mean_mask(self) -> "LayerGuide":
         """A copy with 1 at the means of the base weights and 0 elsewhere: what fine-tuning may move."""
 
 

@@ -1,16 +1,16 @@
 """A layer whose base weights and log unit scales are independent: three of the four families."""
 
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from pritchel.guide.base import ConditionalProjection, LayerGuide, LayerStart
 from pritchel.guide.normal import Normal
-from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar, UnitScales
+from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
 
 
 @runtime_checkable
@@ -36,11 +36,11 @@ class WeightGuide(Protocol):
         """Entropy."""
         ...
 
-    def draw(self, noise: BaseWeights) -> BaseWeights:
+    def draw(self, noise: DrawNoiseRows) -> BaseWeights:
         """The matrix that standard normal noise maps to."""
         ...
 
-    def keep(self, rows: np.ndarray, units: np.ndarray) -> Self:
+    def keep(self, rows: np.ndarray, units: np.ndarray) -> "WeightGuide":
         """The marginal over some rows and units."""
         ...
 
@@ -67,7 +67,7 @@ class IndependentLayer(LayerGuide):
         """Mean and variance of each unit's log scale."""
         return None if self.log_unit_scales is None else (self.log_unit_scales.mean, self.log_unit_scales.var)
 
-    def scale_slope(self) -> Float[Array, " rows"]:
+    def scale_slope(self) -> Float[AnyArray, " rows"]:
         """Zero: nothing couples weights to scales here."""
         return jnp.zeros(self.base.mean.shape[0])
 
@@ -89,7 +89,7 @@ class IndependentLayer(LayerGuide):
         """The weights' own, then one for the log unit scales."""
         return self.base.num_shared_noise_rows + (self.log_unit_scales is not None)
 
-    def draw(self, noise: BaseWeights) -> tuple[BaseWeights, UnitScales | None]:
+    def draw(self, noise: DrawNoiseRows) -> tuple[BaseWeights, UnitScales | None]:
         """Weights from all rows of noise but the last, log unit scales from the last."""
         if self.log_unit_scales is None:
             return self.base.draw(noise), None
@@ -101,7 +101,7 @@ class IndependentLayer(LayerGuide):
         scales = self.log_unit_scales
         return IndependentLayer(self.base.keep(rows, units), None if scales is None else scales.keep(units))
 
-    def weight_mean_mask(self) -> Self:
+    def weight_mean_mask(self) -> "IndependentLayer":
         """1 at the means of the base weights, 0 elsewhere."""
         zeros = jax.tree.map(jnp.zeros_like, self)
         return eqx.tree_at(lambda layer: layer.base.mean, zeros, jnp.ones_like(self.base.mean))

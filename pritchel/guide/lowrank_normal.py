@@ -3,14 +3,14 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from pritchel.guide.normal import carried_var, project_mean
 from pritchel.numerics import LOG_2PI, log_det_diag_plus_low_rank
-from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar, UnitScales
+from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
 
 
-def _unit(values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+def _unit(values: Float[AnyArray, "*shape"]) -> Float[AnyArray, "*shape"]:
     return values / jnp.sqrt((values**2).sum())
 
 
@@ -21,10 +21,10 @@ class LowRankNormal(eqx.Module):
     paper found to predict better: it caps the variance that unused units can add.
     """
 
-    mean: Float[Array, "rows units"]
-    log_row_diag: Float[Array, " rows"]
-    raw_row_factor: Float[Array, "rows rank"]
-    log_col_diag: Float[Array, " units"]
+    mean: Float[AnyArray, "rows units"]
+    log_row_diag: Float[AnyArray, " rows"]
+    raw_row_factor: Float[AnyArray, "rows rank"]
+    log_col_diag: Float[AnyArray, " units"]
     unit_norm: bool = eqx.field(static=True, default=False)
 
     @classmethod
@@ -43,13 +43,13 @@ class LowRankNormal(eqx.Module):
         )
 
     @property
-    def row_diag(self) -> Float[Array, " rows"]:
+    def row_diag(self) -> Float[AnyArray, " rows"]:
         r"""$\Psi$, variances."""
         diag = jnp.exp(self.log_row_diag)
         return _unit(diag) if self.unit_norm else diag
 
     @property
-    def row_factor(self) -> Float[Array, "rows rank"]:
+    def row_factor(self) -> Float[AnyArray, "rows rank"]:
         r"""$H$."""
         return _unit(self.raw_row_factor) if self.unit_norm else self.raw_row_factor
 
@@ -60,7 +60,7 @@ class LowRankNormal(eqx.Module):
         return _unit(diag) if self.unit_norm else diag
 
     @property
-    def row_var(self) -> Float[Array, " rows"]:
+    def row_var(self) -> Float[AnyArray, " rows"]:
         r"""The diagonal of $\Psi + HH^\top$."""
         return self.row_diag + (self.row_factor**2).sum(-1)
 
@@ -90,13 +90,13 @@ class LowRankNormal(eqx.Module):
             spread = spread + input_var @ (factor[:-1] ** 2).sum(-1)
         return project_mean(self.mean, inputs), spread[:, None] * self.col_diag + carried_var(self.mean, input_var)
 
-    def draw(self, noise: Float[Array, "noise_rows units"]) -> BaseWeights:
+    def draw(self, noise: DrawNoiseRows) -> BaseWeights:
         """The matrix that standard normal noise of `rows + rank` rows maps to."""
         rows = self.mean.shape[0]
         rooted = jnp.sqrt(self.row_diag)[:, None] * noise[:rows] + self.row_factor @ noise[rows:]
         return self.mean + rooted * jnp.sqrt(self.col_diag)
 
-    def given_last_row(self) -> tuple["LowRankNormal", Float[Array, " rows_but_one"]]:
+    def given_last_row(self) -> tuple["LowRankNormal", Float[AnyArray, " rows_but_one"]]:
         r"""The other rows given the last one: a matrix normal whose mean moves by `slope` a unit of the last row.
 
         $M_{\beta\mid\nu} = M_\beta + \text{slope}\,(\nu - m_\nu)^\top$ and

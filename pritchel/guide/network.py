@@ -7,12 +7,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from pritchel.guide.base import LayerGuide, LayerStart, start_layer
 from pritchel.guide.normal import Normal
 from pritchel.model.network import Model, Weights
 from pritchel.model.priors import RegularizedHorseshoe, ShrinkagePrior
+from pritchel.shapes import AnyArray
 
 START_SD = 0.05
 OUTPUT_START_SD = 0.01
@@ -27,7 +28,7 @@ class NetworkGuide(eqx.Module):
     log_slab_sq: tuple[Normal, ...]  # one for the network, or one a layer; each of one entry, or one a unit
     output: Normal  # base weights of the output layer
     log_output_scale: Normal | None
-    likelihood: Float[Array, " outputs"]
+    likelihood: Float[AnyArray, " outputs"]
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -94,11 +95,11 @@ def start_guide(
 class DrawNoise(NamedTuple):
     """Standard normal noise for one draw of a network, laid out so that pruning selects rows and columns of it."""
 
-    layers: tuple[Array, ...]
-    log_layer_scales: Array
-    log_slab_sq: tuple[Array, ...]
-    output: Array
-    log_output_scale: Array
+    layers: tuple[AnyArray, ...]
+    log_layer_scales: AnyArray
+    log_slab_sq: tuple[AnyArray, ...]
+    output: AnyArray
+    log_output_scale: AnyArray
 
 
 def noise_shape(*shape: int) -> Any:
@@ -122,8 +123,8 @@ def draw_noise_shapes(guide: NetworkGuide) -> DrawNoise:
 
 
 def draw_shared_scales(
-    guide: NetworkGuide, layer_noise: Array, slab_noise: tuple[Array, ...]
-) -> tuple[Array | None, list[Array | None]]:
+    guide: NetworkGuide, layer_noise: AnyArray, slab_noise: tuple[AnyArray, ...]
+) -> tuple[AnyArray | None, list[AnyArray | None]]:
     """One draw of the log layer scales, and of the log squared slab that each hidden layer sees."""
     layer_scales = None if guide.log_layer_scales is None else guide.log_layer_scales.draw(layer_noise)
     slabs = [slab.draw(noise) for slab, noise in zip(guide.log_slab_sq, slab_noise, strict=True)]

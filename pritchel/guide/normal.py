@@ -3,10 +3,10 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from pritchel.numerics import LOG_2PI
-from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar
+from pritchel.shapes import AnyArray, BaseWeights, Inputs, Projections, Scalar
 
 
 def project_mean(weights: BaseWeights, inputs: Inputs) -> Projections:
@@ -22,8 +22,8 @@ def carried_var(weights: BaseWeights, input_var: Inputs | None) -> Projections |
 class Normal(eqx.Module):
     r"""$\prod N(\mu_i, \sigma_i^2)$."""
 
-    mean: Float[Array, "*shape"]
-    log_sd: Float[Array, "*shape"]
+    mean: Float[AnyArray, "*shape"]
+    log_sd: Float[AnyArray, "*shape"]
 
     @classmethod
     def start(cls, mean: np.ndarray | float, sd: float, shape: tuple[int, ...] | None = None) -> "Normal":
@@ -32,7 +32,7 @@ class Normal(eqx.Module):
         return cls(jnp.asarray(means), jnp.full(means.shape, float(np.log(sd))))
 
     @property
-    def var(self) -> Float[Array, "*shape"]:
+    def var(self) -> Float[AnyArray, "*shape"]:
         """Variances."""
         return jnp.exp(2 * self.log_sd)
 
@@ -49,7 +49,7 @@ class Normal(eqx.Module):
         """E of the sum of squares."""
         return (self.mean**2 + self.var).sum()
 
-    def draw(self, noise: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    def draw(self, noise: Float[AnyArray, "*shape"]) -> Float[AnyArray, "*shape"]:
         """The value that standard normal `noise` maps to."""
         return self.mean + jnp.exp(self.log_sd) * noise
 

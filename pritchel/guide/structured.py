@@ -1,17 +1,15 @@
 r"""The structured family: one matrix normal over $B = [\beta; \nu^\top]$, coupling weights and scales."""
 
-from typing import Self
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from pritchel.guide.base import ConditionalProjection, LayerGuide, LayerStart, family
 from pritchel.guide.lowrank_normal import LowRankNormal
 from pritchel.guide.semi_structured import start_semi_structured
-from pritchel.shapes import BaseWeights, Inputs, Scalar, UnitScales
+from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Scalar, UnitScales
 
 
 class StructuredLayer(LayerGuide):
@@ -28,7 +26,7 @@ class StructuredLayer(LayerGuide):
         r"""$m_{\nu_k}$ and $v_k (\Psi_\nu + |h_\nu|^2)$."""
         return self.joint.mean[-1], self.joint.col_diag * self.joint.row_var[-1]
 
-    def scale_slope(self) -> Float[Array, " rows"]:
+    def scale_slope(self) -> Float[AnyArray, " rows"]:
         """The regression of the base weights on their unit's log scale."""
         return self.joint.given_last_row()[1]
 
@@ -53,7 +51,7 @@ class StructuredLayer(LayerGuide):
         """One for the log unit scales, then the low-rank ones."""
         return 1 + self.joint.num_shared_noise_rows
 
-    def draw(self, noise: BaseWeights) -> tuple[BaseWeights, UnitScales]:
+    def draw(self, noise: DrawNoiseRows) -> tuple[BaseWeights, UnitScales]:
         """One draw of B, split."""
         joint = self.joint.draw(noise)
         return joint[:-1], joint[-1]
@@ -63,7 +61,7 @@ class StructuredLayer(LayerGuide):
         num_rows = self.joint.mean.shape[0]
         return StructuredLayer(self.joint.keep(np.append(inputs, [num_rows - 2, num_rows - 1]), units))
 
-    def weight_mean_mask(self) -> Self:
+    def weight_mean_mask(self) -> "StructuredLayer":
         """1 at the means of the base weights, 0 elsewhere, the log unit scales included."""
         zeros = jax.tree.map(jnp.zeros_like, self)
         return eqx.tree_at(lambda layer: layer.joint.mean, zeros, jnp.ones_like(self.joint.mean).at[-1].set(0))

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from pritchel.guide.network import NetworkGuide
 from pritchel.infer.outputs import OUTPUTS, Objective, PassNoise
@@ -11,7 +11,7 @@ from pritchel.model.network import Model
 from pritchel.model.priors import RegularizedHorseshoe, ShrinkagePrior
 from pritchel.model.scales import HALF_CAUCHY, inverse_gamma_log_density
 from pritchel.numerics import standard_normal_log_density
-from pritchel.shapes import Inputs, Outputs, Scalar
+from pritchel.shapes import AnyArray, Inputs, Outputs, Scalar
 
 
 class Elbo(NamedTuple):
@@ -25,7 +25,7 @@ class Elbo(NamedTuple):
     noise: Scalar  # -KL of the likelihood's own parameters
 
     @property
-    def total(self) -> Scalar:
+    def total(self) -> AnyArray:
         """The bound."""
         return self.likelihood + self.weights + self.scales + self.noise
 
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
 
     inputs: Inputs
     targets: Outputs
-    weights: Float[Array, " examples"]
+    weights: Float[AnyArray, " examples"]
 
 
 def weight_terms(model: Model, guide: NetworkGuide) -> Scalar:

@@ -129,19 +129,20 @@ def _run_chunk(
 
 @partial(jax.jit, static_argnames=("objective",))
 def _held_out_score(model: Model, guide: NetworkGuide, batch: Batch, noise: Any, objective: Objective) -> Any:
-    parts = elbo(model, guide, batch, noise, (batch.weights > 0).sum(), objective)
+    parts = elbo(model, guide, batch, noise, (batch.weights > 0).sum().astype(float), objective)
     return parts.likelihood / batch.weights.sum()
 
 
 def _normals(rng: np.random.Generator, shapes: Any, num_steps: int, num_filled: int) -> Any:
-    """Noise with a leading step axis; steps past `num_filled` stay zero and are never run."""
-
-    def fill(leaf: jax.ShapeDtypeStruct) -> np.ndarray:
-        noise = np.zeros((num_steps, *leaf.shape), np.float32)
-        rng.standard_normal(out=noise[:num_filled], dtype=np.float32)
-        return noise
-
-    return jax.tree.map(fill, shapes)
+    """Noise with a leading step axis, drawn step by step whatever the chunk; steps past `num_filled` are never run."""
+    leaves, structure = jax.tree.flatten(shapes)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    flat = np.zeros((num_steps, ends[-1]), np.float32)
+    rng.standard_normal(out=flat[:num_filled], dtype=np.float32)
+    parts = [
+        flat[:, end - leaf.size : end].reshape(num_steps, *leaf.shape) for leaf, end in zip(leaves, ends, strict=True)
+    ]
+    return jax.tree.unflatten(structure, parts)
 
 
 class _Feed:

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array
 
 from pritchel.guide.network import NetworkGuide, draw_shared_scales, noise_shape
 from pritchel.model.network import Model, activate
 from pritchel.numerics import gauss_hermite, log_normal_moment, rectified_normal_moments
-from pritchel.shapes import Inputs, Outputs
+from pritchel.shapes import AnyArray, Inputs, Outputs
 
 Objective = Literal["moments", "sampled"]
 NUM_SCALE_NODES = 3
@@ -18,10 +17,10 @@ NUM_SCALE_NODES = 3
 class PassNoise(NamedTuple):
     """Standard normal noise for one pass over a batch. The moments objective draws only the scales that units share."""
 
-    projections: tuple[Array, ...]  # (examples, units) a hidden layer
-    log_unit_scales: tuple[Array, ...]  # likewise
-    log_layer_scales: Array  # (layers,)
-    log_slab_sq: tuple[Array, ...]
+    projections: tuple[AnyArray, ...]  # (examples, units) a hidden layer
+    log_unit_scales: tuple[AnyArray, ...]  # likewise
+    log_layer_scales: AnyArray  # (layers,)
+    log_slab_sq: tuple[AnyArray, ...]
 
 
 def pass_noise_shapes(guide: NetworkGuide, num_examples: int, objective: Objective) -> PassNoise:

@@ -3,11 +3,11 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.special import digamma, gammaln
 
 from pritchel.numerics import LOG_2PI
-from pritchel.shapes import Outputs, Scalar
+from pritchel.shapes import AnyArray, Outputs, Scalar
 
 
 class GaussianLikelihood(eqx.Module):
@@ -32,25 +32,25 @@ class GaussianLikelihood(eqx.Module):
         constant = (shape - shape_0) * digamma(shape) - gammaln(shape) + gammaln(shape_0)
         constant -= shape_0 * np.log(rate_0) + shape
         values = (shape_0, rate_0, shape, np.log(shape), digamma(shape), constant)
-        return cls(*(jnp.asarray(float(value)) for value in values))
+        return cls(*(np.asarray(float(value)) for value in values))
 
-    def start(self, num_outputs: int) -> Float[Array, " outputs"]:
+    def start(self, num_outputs: int) -> Float[AnyArray, " outputs"]:
         """Starting parameters: unit precision on standardized targets."""
         return jnp.zeros(num_outputs)
 
     def expected_log_density(
         self,
-        params: Float[Array, " outputs"],
+        params: Float[AnyArray, " outputs"],
         targets: Outputs,
         mean: Outputs,
         var: Outputs,
-    ) -> Float[Array, " examples"]:
+    ) -> Float[AnyArray, " examples"]:
         r"""$E[\ln N(y \mid f, \gamma^{-1})]$ per example for $f$ with the given mean and variance: exact."""
         expected_log_precision = self.digamma_shape - self.log_shape + params
         expected_sq_error = (targets - mean) ** 2 + var
         return 0.5 * (expected_log_precision - LOG_2PI - jnp.exp(params) * expected_sq_error).sum(-1)
 
-    def kl(self, params: Float[Array, " outputs"]) -> Scalar:
+    def kl(self, params: Float[AnyArray, " outputs"]) -> Scalar:
         r"""$KL(\mathrm{Gamma}(a, b) \| \mathrm{Gamma}(a_0, b_0))$ summed over targets, with $b = a/g$."""
         per_output = self.kl_constant + self.prior_shape * (self.log_shape - params) + self.prior_rate * jnp.exp(params)
         return per_output.sum()

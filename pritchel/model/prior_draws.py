@@ -1,6 +1,7 @@
 """Draws of whole networks from the prior: what the model believes before any data."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ def draw_prior_weights(model: Model, widths: tuple[int, ...], num_draws: int, rn
     if not isinstance(prior, ShrinkagePrior):
         return Weights(tuple(base[:-1]), base[-1])
 
-    def half_cauchy(log_scale: np.ndarray, *shape: int) -> np.ndarray:
+    def half_cauchy(log_scale: Any, *shape: int) -> np.ndarray:
         return float(np.exp(log_scale)) * np.abs(rng.standard_cauchy((num_draws, *shape)))
 
     hidden = []

@@ -6,10 +6,10 @@ from typing import Literal
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from pritchel.model.scales import inverse_gamma_log_normalizer, log_shrunken_scale
-from pritchel.shapes import Scalar
+from pritchel.shapes import AnyArray, Scalar
 
 Sharing = Literal["network", "layer", "unit"]
 
@@ -19,8 +19,8 @@ class Prior(eqx.Module):
 
     @abstractmethod
     def log_weight_scale(
-        self, log_scale: Float[Array, "*#shape"], log_slab_sq: Float[Array, "*#shape"] | None
-    ) -> Float[Array, "*#shape"]:
+        self, log_scale: Float[AnyArray, "*#shape"], log_slab_sq: Float[AnyArray, "*#shape"] | None
+    ) -> Float[AnyArray, "*#shape"]:
         """Log of the standard deviation of a unit's weights, from ln(tau upsilon) and ln c^2."""
 
 
@@ -35,16 +35,16 @@ class Gaussian(Prior):
 class ShrinkagePrior(Prior):
     """A prior with unit, layer and output scales, all half-Cauchy."""
 
-    log_unit_scale_prior: eqx.AbstractVar[Float[Array, " layers"]]
-    log_layer_scale_prior: eqx.AbstractVar[Float[Array, " layers"]]
+    log_unit_scale_prior: eqx.AbstractVar[Float[AnyArray, " layers"]]
+    log_layer_scale_prior: eqx.AbstractVar[Float[AnyArray, " layers"]]
     log_output_scale_prior: eqx.AbstractVar[Scalar]
 
 
 class Horseshoe(ShrinkagePrior):
     r"""$w_k \sim N(0, \tau_k^2\upsilon_l^2 I)$, both scales half-Cauchy -- Eq. 1."""
 
-    log_unit_scale_prior: Float[Array, " layers"]
-    log_layer_scale_prior: Float[Array, " layers"]
+    log_unit_scale_prior: Float[AnyArray, " layers"]
+    log_layer_scale_prior: Float[AnyArray, " layers"]
     log_output_scale_prior: Scalar
 
     def log_weight_scale(self, log_scale, log_slab_sq):
@@ -55,8 +55,8 @@ class Horseshoe(ShrinkagePrior):
 class RegularizedHorseshoe(ShrinkagePrior):
     r"""The horseshoe with a slab $c^2 \sim \mathrm{InvGamma}(c_a, c_b)$ that caps large scales -- Eq. 2."""
 
-    log_unit_scale_prior: Float[Array, " layers"]
-    log_layer_scale_prior: Float[Array, " layers"]
+    log_unit_scale_prior: Float[AnyArray, " layers"]
+    log_layer_scale_prior: Float[AnyArray, " layers"]
     log_output_scale_prior: Scalar
     slab_shape: Scalar
     slab_rate: Scalar
@@ -85,18 +85,18 @@ def make_prior(
     if name == "gaussian":
         return Gaussian()
     scales = {
-        "log_unit_scale_prior": jnp.asarray(np.log(np.broadcast_to(unit_scale, num_hidden))),
-        "log_layer_scale_prior": jnp.asarray(np.log(np.broadcast_to(layer_scale, num_hidden))),
-        "log_output_scale_prior": jnp.asarray(np.log(output_scale)),
+        "log_unit_scale_prior": np.asarray(np.log(np.broadcast_to(unit_scale, num_hidden))),
+        "log_layer_scale_prior": np.asarray(np.log(np.broadcast_to(layer_scale, num_hidden))),
+        "log_output_scale_prior": np.asarray(np.log(output_scale)),
     }
     if name == "horseshoe":
         return Horseshoe(**scales)
     if name == "regularized_horseshoe":
         return RegularizedHorseshoe(
             **scales,
-            slab_shape=jnp.asarray(float(slab[0])),
-            slab_rate=jnp.asarray(float(slab[1])),
-            slab_log_normalizer=jnp.asarray(inverse_gamma_log_normalizer(*slab)),
+            slab_shape=np.asarray(float(slab[0])),
+            slab_rate=np.asarray(float(slab[1])),
+            slab_log_normalizer=np.asarray(inverse_gamma_log_normalizer(*slab)),
             slab_sharing=slab_sharing,
         )
     raise ValueError(f"prior must be one of {', '.join(PRIORS)}; got {name!r}.")

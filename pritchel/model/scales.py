@@ -5,21 +5,21 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.special import gammaln
 
 from pritchel.numerics import gauss_hermite, log_normal_moment
-from pritchel.shapes import Scalar
+from pritchel.shapes import AnyArray, Scalar
 
 LOG_2_OVER_PI = float(np.log(2 / np.pi))
 _NODES, _NODE_WEIGHTS = gauss_hermite(32)
 
-ScaleTerm = Callable[[Float[Array, "*shape"], Float[Array, "*shape"], Float[Array, "..."]], Float[Array, "*shape"]]
+ScaleTerm = Callable[[AnyArray, AnyArray, AnyArray], AnyArray]
 
 
 def half_cauchy_auxiliary(
-    mean: Float[Array, "*shape"], var: Float[Array, "*shape"], log_prior_scale: Float[Array, "..."]
-) -> Float[Array, "*shape"]:
+    mean: Float[AnyArray, "*shape"], var: Float[AnyArray, "*shape"], log_prior_scale: Float[AnyArray, "..."]
+) -> Float[AnyArray, "*shape"]:
     r"""Lower bound on $E[\ln p(\nu)]$ for $\nu = \ln\tau$, $\tau \sim C^+(0, b)$, $q(\nu) = N(m, s^2)$.
 
     The paper writes the half-Cauchy with an inverse-gamma auxiliary and alternates gradient and fixed-point
@@ -30,8 +30,8 @@ def half_cauchy_auxiliary(
 
 
 def half_cauchy_exact(
-    mean: Float[Array, "*shape"], var: Float[Array, "*shape"], log_prior_scale: Float[Array, "..."]
-) -> Float[Array, "*shape"]:
+    mean: Float[AnyArray, "*shape"], var: Float[AnyArray, "*shape"], log_prior_scale: Float[AnyArray, "..."]
+) -> Float[AnyArray, "*shape"]:
     r"""$E[\ln p(\nu)] = \ln(2/\pi) - E[\ln(b e^{-\nu} + e^{\nu} / b)]$ by quadrature: no auxiliary, no gap."""
     offset = jnp.expand_dims(mean - log_prior_scale, -1) + jnp.sqrt(jnp.expand_dims(var, -1)) * _NODES
     return LOG_2_OVER_PI - jnp.logaddexp(offset, -offset) @ jnp.asarray(_NODE_WEIGHTS, mean.dtype)
@@ -41,12 +41,12 @@ HALF_CAUCHY: dict[str, ScaleTerm] = {"auxiliary": half_cauchy_auxiliary, "exact"
 
 
 def inverse_gamma_log_density(
-    mean: Float[Array, "*shape"],
-    var: Float[Array, "*shape"],
+    mean: Float[AnyArray, "*shape"],
+    var: Float[AnyArray, "*shape"],
     shape: Scalar,
     rate: Scalar,
     log_normalizer: Scalar,
-) -> Float[Array, "*shape"]:
+) -> Float[AnyArray, "*shape"]:
     r"""$E[\ln p(\ln c^2)] = c_a \ln c_b - \ln\Gamma(c_a) - c_a m - c_b e^{-m + s^2/2}$ for $q(\ln c^2) = N(m, s^2)$."""
     return log_normalizer - shape * mean - rate * log_normal_moment(mean, var, -1.0)
 
@@ -57,8 +57,8 @@ def inverse_gamma_log_normalizer(shape: float, rate: float) -> float:
 
 
 def log_shrunken_scale(
-    log_scale: Float[Array, "*#shape"], log_slab_sq: Float[Array, "*#shape"]
-) -> Float[Array, "*#shape"]:
+    log_scale: Float[AnyArray, "*#shape"], log_slab_sq: Float[AnyArray, "*#shape"]
+) -> Float[AnyArray, "*#shape"]:
     r"""Log scale of the weights into a unit under the regularized horseshoe.
 
     $\ln(\tilde\tau_k\upsilon)$ with $\tilde\tau_k^2 = c^2\tau_k^2 / (c^2 + \tau_k^2\upsilon^2)$ -- Eq. 2.

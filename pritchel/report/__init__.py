@@ -1,0 +1,1 @@
+"""Figures and tables: results in, files out; nothing here trains."""

@@ -1,0 +1,54 @@
+"""Pictures of a fitted estimator."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pritchel.posterior.prune import DELTA
+
+INK, BAND, ALIVE, DEAD = "#22313f", "#2a6f97", "#c8553d", "#b8c4cc"
+
+
+def draw_band_and_units(estimator: Any, x: np.ndarray, y: np.ndarray, grid: np.ndarray, truth: np.ndarray, path: Path):
+    """A one-input fit: its predictive band over the data, and the scale of every unit it was offered."""
+    from matplotlib.figure import Figure
+
+    mean, _ = estimator.predict(grid, return_std=True)
+    spread = estimator.predict_uncertainty(grid)
+    lower, upper = estimator.predict_interval(grid, 0.9).T
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    x_grid = grid[:, 0]
+    left.scatter(x[:, 0], y, s=7, color=DEAD, label="data", zorder=1)
+    left.fill_between(x_grid, lower, upper, color=BAND, alpha=0.22, lw=0, label="90 % for a new observation")
+    left.fill_between(
+        x_grid,
+        mean - 2 * spread.epistemic,
+        mean + 2 * spread.epistemic,
+        color=BAND,
+        alpha=0.5,
+        lw=0,
+        label="± 2 sd of f",
+    )
+    left.plot(x_grid, truth, color=INK, lw=1, ls="--", label="true function")
+    left.plot(x_grid, mean, color=BAND, lw=1.8, label="predictive mean")
+    left.set(xlabel="x", ylabel="y", title="Predictive distribution")
+    left.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)
+    left.set_ylim(min(y.min(), lower.min()) - 0.1, max(y.max(), upper.max()) + 0.9)
+    draw_unit_scales(right, estimator.unit_scales_[0], int(estimator.units_kept_[0]))
+    for axis in (left, right):
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
+def draw_unit_scales(axis: Any, scales: np.ndarray, num_kept: int) -> None:
+    """Posterior median scale of every unit, largest first, against the pruning threshold."""
+    ordered = np.sort(scales)[::-1]
+    rank = np.arange(1, len(ordered) + 1)
+    axis.scatter(rank[:num_kept], ordered[:num_kept], s=9, color=ALIVE, label=f"{num_kept} kept")
+    axis.scatter(rank[num_kept:], ordered[num_kept:], s=9, color=DEAD, label=f"{len(ordered) - num_kept} switched off")
+    axis.axhline(DELTA, color=INK, lw=0.8, ls=":")
+    axis.annotate(f"pruned below {DELTA:g}", (len(ordered), DELTA), va="bottom", ha="right", fontsize=8, color=INK)
+    axis.set(yscale="log", xlabel="unit, largest scale first", ylabel="scale of the weights into it", title="Units")
+    axis.legend(frameon=False, fontsize=8, loc="upper right")

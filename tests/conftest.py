@@ -1,0 +1,31 @@
+"""Shared fixtures: float64 for oracle tests, one small table, one small fitted estimator."""
+
+import jax
+import numpy as np
+import pytest
+
+from pritchel import HorseshoeRegressor
+
+TINY = {"hidden": (8,), "num_steps": 400, "learning_rate": 0.05, "progress": False, "random_state": 0}
+
+
+@pytest.fixture
+def x64():
+    """Double precision for the length of a test."""
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)
+
+
+@pytest.fixture(scope="session")
+def table() -> tuple[np.ndarray, np.ndarray]:
+    """Sixty rows of a smooth function of three inputs, one of which is idle."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(60, 3))
+    return X, 10 + 3 * np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=60)
+
+
+@pytest.fixture(scope="session")
+def fitted(table) -> HorseshoeRegressor:
+    """A small fitted estimator; tests must not change it."""
+    return HorseshoeRegressor(**TINY).fit(*table)

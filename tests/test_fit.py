@@ -1,0 +1,162 @@
+import jax
+import numpy as np
+import pytest
+
+from pritchel.data.dataset import Dataset, prepare
+from pritchel.guide.network import GuideSpec, start_guide
+from pritchel.infer import fit as fitting
+from pritchel.infer.fit import FitSettings, Trial, fit, fit_trials
+from pritchel.model.likelihoods import GaussianLikelihood
+from pritchel.model.network import Model
+from pritchel.model.priors import make_prior
+
+SETTINGS = FitSettings(num_steps=60, batch_size=16, learning_rate=0.03)
+
+
+def make_trial(seed: int, num_rows: int = 40, layer_scale: float = 1e-5) -> Trial:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(num_rows, 2))
+    data, _ = prepare(X, np.sin(X[:, :1]) + 0.1 * rng.normal(size=(num_rows, 1)))
+    model = Model(
+        make_prior("regularized_horseshoe", 1, layer_scale=layer_scale),
+        GaussianLikelihood.create((0.1, 0.01), float(num_rows)),
+        "relu",
+    )
+    return Trial(model, start_guide(model, GuideSpec((4,)), 2, 1, rng), data, (seed, 1))
+
+
+def same(a, b) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+@pytest.mark.parametrize("objective", ["moments", "sampled"])
+def test_a_trial_gives_the_same_numbers_alone_and_in_company(objective):
+    settings = SETTINGS._replace(objective=objective)
+    trials = [make_trial(0), make_trial(1), make_trial(2, num_rows=35)]
+    together = fit_trials(trials, settings, n_jobs=2)
+    for trial, result in zip(trials, together, strict=True):
+        alone = fit(trial, settings)
+        assert same(alone.guide, result.guide)
+        assert same(alone.history, result.history)
+    assert not same(together[0].guide, together[1].guide)
+
+
+def test_fit_raises_the_bound():
+    result = fit(make_trial(0), SETTINGS._replace(num_steps=400, kl_warmup=0.0))
+    assert result.history.total[-20:].mean() > result.history.total[:20].mean() + 20
+    assert result.status == "finished"
+    assert result.num_skipped == 0
+    assert len(result.history.total) == 400
+
+
+def test_ten_folds_compile_once():
+    """Folds differ in rows, seeds and hyper-parameters; none of these may enter the compiled program's shape."""
+    fit(make_trial(0), SETTINGS)
+    before = fitting._run_chunk._cache_size()
+    for fold in range(10):
+        fit(make_trial(fold, num_rows=40 + fold % 3, layer_scale=10.0**-fold), SETTINGS._replace(num_steps=20 + fold))
+    assert fitting._run_chunk._cache_size() == before
+
+
+def test_steps_that_are_not_finite_change_nothing_and_are_counted():
+    trial = make_trial(0)
+    broken = trial.data._replace(targets=np.where(np.arange(40)[:, None] == 3, np.float32(np.inf), trial.data.targets))
+    result = fit(trial._replace(data=broken), SETTINGS._replace(batch_size=8))
+    assert 0 < result.num_skipped < 60
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(result.guide))
+
+
+def test_a_fit_with_no_finite_step_says_so():
+    trial = make_trial(0)
+    broken = trial.data._replace(targets=np.full_like(trial.data.targets, np.nan))
+    result = fit(trial._replace(data=broken), SETTINGS)
+    assert result.status == "diverged"
+    assert same(result.guide, jax.tree.map(np.asarray, trial.guide))
+
+
+def test_interrupt_keeps_what_is_fitted(monkeypatch):
+    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 10)
+
+    def press_ctrl_c(progress):
+        if progress.step == 30:
+            raise KeyboardInterrupt
+
+    result = fit(make_trial(0), SETTINGS, on_progress=press_ctrl_c)
+    assert result.status == "interrupted"
+    assert len(result.history.total) == 30
+    assert not same(result.guide, make_trial(0).guide)
+
+
+def test_chunk_length_does_not_change_the_result(monkeypatch):
+    whole = fit(make_trial(0), SETTINGS)
+    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 7)
+    assert same(whole.guide, fit(make_trial(0), SETTINGS).guide)
+
+
+def test_early_stopping_stops_and_keeps_the_best(monkeypatch):
+    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 10)
+    trial = make_trial(0)
+    noise = Dataset(*(part[:10] for part in make_trial(5).data))
+    trial = trial._replace(held_out=noise._replace(targets=-3 * noise.targets))
+    result = fit(trial, SETTINGS._replace(num_steps=500, patience=2, kl_warmup=0.0))
+    assert result.status == "stopped early"
+    assert len(result.history.total) < 500
+
+
+def test_every_row_is_seen_equally_often():
+    trial = make_trial(0)._replace(
+        data=Dataset(np.arange(40, dtype=np.float32)[:, None].repeat(2, 1), np.zeros((40, 1), np.float32), np.ones(40))
+    )
+    feed = fitting._Feed(trial, SETTINGS._replace(num_steps=50))
+    steps, num_filled = feed.chunk(0)
+    assert num_filled == 50
+    seen = np.bincount(steps.batch.inputs[:50, :, 0].astype(int).ravel(), minlength=40)
+    assert set(seen) == {20}
+
+
+def test_small_tables_are_used_whole_with_padding_of_weight_zero():
+    trial = make_trial(0, num_rows=11)
+    steps, _ = fitting._Feed(trial, SETTINGS).chunk(0)
+    assert steps.batch.weights.shape[1] == 16
+    np.testing.assert_array_equal(steps.batch.weights[0], np.r_[np.ones(11), np.zeros(5)])
+
+
+def test_schedules():
+    feed = fitting._Feed(make_trial(0), SETTINGS._replace(num_steps=100, learning_rate=0.02, kl_warmup=0.5))
+    steps, _ = feed.chunk(0)
+    np.testing.assert_allclose(steps.learning_rate[[0, 50]], [0.02, 0.01], rtol=1e-6)
+    np.testing.assert_allclose(steps.kl_weight[[0, 25, 50, 99]], [0.1, 0.55, 1, 1], rtol=1e-6)
+    constant, _ = fitting._Feed(make_trial(0), SETTINGS._replace(schedule="constant", kl_warmup=0.0)).chunk(0)
+    assert set(constant.learning_rate) == {np.float32(0.03)}
+    assert set(constant.kl_weight) == {1.0}
+
+
+def test_objectives_end_at_the_same_bound():
+    """Moments and sampling maximize one bound: fitted either way, it is the same within its sampling noise."""
+    settings = SETTINGS._replace(num_steps=3000, learning_rate=0.02, batch_size=64)
+    ends = [
+        fit(make_trial(0), settings._replace(objective=objective)).history.total[-300:]
+        for objective in ("moments", "sampled")
+    ]
+    assert abs(ends[0].mean() - ends[1].mean()) < 0.05 * abs(ends[1].mean())
+
+
+def test_prepare_merges_equal_rows_whatever_their_order():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
+    weights = np.array([2, 1, 0, 3, 1, 1])
+    order = rng.permutation(6)
+    weighted = prepare(X[order], y[order], weights[order].astype(float))
+    repeated = prepare(X.repeat(weights, 0), y.repeat(weights, 0))
+    assert same(weighted, repeated)
+    assert weighted[0].weights.sum() == 8
+    assert len(weighted[0].inputs) == 5
+
+
+def test_standardizer_leaves_constant_columns_alone():
+    X = np.column_stack([np.full(5, 1e6 + 0.1), np.arange(5.0)])
+    data, standardizer = prepare(X, np.full((5, 1), 3.0))
+    np.testing.assert_allclose(data.inputs[:, 0], 0, atol=1e-9)
+    assert standardizer.input_scale[0] == 1
+    np.testing.assert_allclose(data.inputs[:, 1].std(), 1, rtol=1e-6)
+    np.testing.assert_allclose(data.targets, 0, atol=1e-12)

@@ -1,0 +1,168 @@
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from pritchel import HorseshoeRegressor
+from pritchel.posterior import diagnostics, predict
+from pritchel.posterior.draws import weight_block
+from pritchel.posterior.mixture import StudentMixture, log_mean_exp
+from pritchel.posterior.prune import prune_probabilities, surviving_units
+from tests.conftest import TINY
+
+
+def test_mixture_against_scipy():
+    rng = np.random.default_rng(0)
+    location, scale, dof = rng.normal(size=(5, 3)), rng.uniform(0.2, 2, (5, 1)), rng.uniform(2, 50, (5, 1))
+    mixture = StudentMixture(location, scale, dof)
+    y = rng.normal(size=3)
+    parts = stats.t(dof, location, scale)
+    np.testing.assert_allclose(log_mean_exp(mixture.log_density(y)), np.log(parts.pdf(y).mean(0)), rtol=1e-10)
+    np.testing.assert_allclose(mixture.cdf(y), parts.cdf(y).mean(0), rtol=1e-10)
+    for level in (0.001, 0.05, 0.5, 0.999):
+        rows = [stats.t(dof[:, 0], location[:, row], scale[:, 0]) for row in range(3)]
+        exact = [optimize.brentq(lambda q, t=t, p=level: t.cdf(q).mean() - p, -1e4, 1e4) for t in rows]
+        np.testing.assert_allclose(mixture.quantile(level), exact, rtol=1e-6, atol=1e-7)
+
+
+def test_quantiles_of_two_far_components():
+    """A gap in the middle, where the density is all but zero, must not throw Newton's method off."""
+    mixture = StudentMixture(np.array([[-50.0], [50.0]]), np.ones((2, 1)), np.full((2, 1), 100.0))
+    for level in (0.2, 0.499, 0.7):
+        assert mixture.cdf(mixture.quantile(level))[0] == pytest.approx(level, abs=1e-9)
+
+
+def test_predictions_repeat_and_do_not_depend_on_company(fitted, table, monkeypatch):
+    X, y = table
+    whole = fitted.predict(X, return_std=True)
+    np.testing.assert_array_equal(whole, fitted.predict(X, return_std=True))
+    alone = np.array([fitted.predict(X[i : i + 1], return_std=True) for i in range(4)])[:, :, 0].T
+    np.testing.assert_allclose(alone, np.array(whole)[:, :4], rtol=1e-12)
+    density, quantiles = fitted.log_prob(X, y), fitted.predict_quantiles(X)
+    monkeypatch.setattr(predict, "MAX_CHUNK_FLOATS", 2000)
+    monkeypatch.setattr(predict, "MAX_CACHED_BYTES", 0)
+    fresh = HorseshoeRegressor(**TINY).fit(X, y)
+    np.testing.assert_allclose(fresh.predict(X, return_std=True), whole, rtol=1e-12)
+    np.testing.assert_allclose(fresh.log_prob(X, y), density, rtol=1e-10)
+    np.testing.assert_allclose(fresh.predict_quantiles(X), quantiles, rtol=1e-7)
+    assert not fresh.posterior_._cache
+
+
+def test_parts_of_the_predictive_agree_with_its_samples(fitted, table):
+    X = table[0][:5]
+    mean, sd = fitted.predict(X, return_std=True)
+    parts = fitted.predict_uncertainty(X)
+    np.testing.assert_allclose(parts.total**2, parts.aleatoric**2 + parts.epistemic**2)
+    np.testing.assert_array_equal(parts.total, sd)
+    # Stored draws and fresh ones are both Monte Carlo: the error bounds count both.
+    num = 20_000
+    samples = fitted.sample_y(X, num, random_state=3)
+    error = 5 * np.sqrt(sd**2 / num + parts.epistemic**2 / fitted.num_draws)
+    assert np.all(np.abs(samples.mean(1) - mean) < error)
+    lower, upper = fitted.predict_interval(X, 0.8).T
+    inside = np.mean((samples > lower[:, None]) & (samples < upper[:, None]), axis=1)
+    np.testing.assert_allclose(inside, 0.8, atol=0.05)
+    functions = fitted.sample_functions(X, num, random_state=3)
+    np.testing.assert_allclose(functions.std(1), parts.epistemic, rtol=0.35)
+
+
+def test_log_density_integrates_to_one(fitted, table):
+    row = table[0][:1]
+    grid = np.linspace(-30, 50, 8001)
+    density = np.exp(fitted.log_prob(row.repeat(len(grid), 0), grid))
+    assert np.trapezoid(density, grid) == pytest.approx(1, abs=1e-3)
+
+
+def test_function_draws_are_coherent(fitted, table):
+    """A draw is a function: at nearly equal inputs it takes nearly equal values, whatever its spread over draws."""
+    x = table[0][:1]
+    near = np.concatenate([x, x + 1e-9])
+    draws = fitted.sample_functions(near, 50)
+    assert np.max(np.abs(draws[0] - draws[1])) < 1e-6 * draws[0].std()
+
+
+def test_rule_is_the_log_normal_cdf(fitted):
+    guide = fitted.posterior_.members[0].guide
+    mean, var = (np.asarray(part, float) for part in guide.layers[0].log_unit_scale_moments())
+    shared = guide.log_layer_scales
+    sd = np.sqrt(var + float(shared.var[0]))
+    exact = stats.lognorm(sd, scale=np.exp(mean + float(shared.mean[0]))).cdf(1e-3)
+    np.testing.assert_allclose(prune_probabilities(guide, 1e-3)[0], exact, rtol=1e-5, atol=1e-12)
+    np.testing.assert_array_equal(surviving_units(guide)[0], np.flatnonzero(exact <= 0.9))
+
+
+@pytest.fixture(scope="module")
+def sparse(table):
+    """A fit long enough to switch units off, two layers deep."""
+    return HorseshoeRegressor(**{**TINY, "hidden": (12, 6), "num_steps": 2500}).fit(*table)
+
+
+def test_pruned_network_predicts_what_the_full_one_does(sparse, table):
+    X, y = table
+    small = sparse.prune()
+    report = small.prune_report_
+    assert report.offered == (12, 6)
+    assert report.kept == tuple(sparse.units_kept_)
+    assert sum(report.kept) < 18, "nothing was pruned: the comparison would show nothing"
+    guide = small.posterior_.members[0].guide
+    assert guide.widths == (3, *report.kept, 1)
+    spread = y.std()
+    for full, pruned in zip(sparse.predict(X, return_std=True), small.predict(X, return_std=True), strict=True):
+        assert np.max(np.abs(full - pruned)) < 0.01 * spread
+    np.testing.assert_allclose(sparse.log_prob(X, y), small.log_prob(X, y), atol=0.02)
+    assert small.posterior_.members[0].kept[0].shape == (report.kept[0],)
+    assert sparse.posterior_.members[0].guide.widths == (3, 12, 6, 1), "pruning changed the original"
+
+
+def test_pruning_everything_leaves_the_constant(fitted, table):
+    with pytest.warns(diagnostics.FitWarning, match="no unit"):
+        empty = fitted.prune(delta=1e6)
+    assert empty.prune_report_.kept == (0,)
+    prediction = empty.predict(table[0])
+    np.testing.assert_allclose(prediction, prediction[0])
+
+
+def test_fine_tuning_moves_weight_means_only(sparse, table):
+    tuned = sparse.prune(fine_tune_steps=200)
+    still = sparse.prune()
+    before, after = still.posterior_.members[0].guide, tuned.posterior_.members[0].guide
+    for old, new in zip(before.layers, after.layers, strict=True):
+        assert not np.array_equal(old.base_mean, new.base_mean)
+        for a, b in zip(old.log_unit_scale_moments(), new.log_unit_scale_moments(), strict=True):
+            np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(old.entropy(), new.entropy())
+    np.testing.assert_array_equal(before.likelihood, after.likelihood)
+    np.testing.assert_array_equal(before.output.log_sd, after.output.log_sd)
+    assert np.isfinite(tuned.log_prob(*table)).all()
+
+
+def test_fine_tuning_after_pickling_asks_for_the_rows(fitted, table):
+    import pickle
+
+    copy = pickle.loads(pickle.dumps(fitted))
+    with pytest.raises(ValueError, match="prune"):
+        copy.prune(fine_tune_steps=5)
+    again = copy.prune(fine_tune_steps=5, X=table[0], y=table[1])
+    here = fitted.prune(fine_tune_steps=5)
+    np.testing.assert_allclose(again.predict(table[0]), here.predict(table[0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["structured", "factorized"])
+def test_weight_norms_are_those_of_the_mean_draw(table, family):
+    model = HorseshoeRegressor(**{**TINY, "family": family, "learn_layer_scale": True}).fit(*table)
+    member = model.posterior_.members[0]
+    draws = np.concatenate([weight_block(member, (1, block)).hidden[0] for block in range(400)])
+    error = np.sqrt((draws.var(0) / len(draws)).sum(0))
+    sampled = np.linalg.norm(draws.mean(0), axis=0)
+    assert np.all(np.abs(sampled - model.weight_norms_[0]) < 5 * error + 1e-6)
+
+
+def test_collapse_is_noticed():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    with pytest.warns(diagnostics.CollapseWarning, match="kl_warmup"):
+        model = HorseshoeRegressor(**{**TINY, "num_steps": 3, "learning_rate": 1e-6}).fit(X, y)
+    assert model.is_collapsed_
+
+
+def test_a_good_fit_is_not_called_collapsed(fitted):
+    assert not fitted.is_collapsed_

@@ -1,0 +1,292 @@
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pritchel import HorseshoeRegressor
+from pritchel.posterior.diagnostics import FitWarning
+from tests.conftest import TINY
+
+
+@parametrize_with_checks(
+    [HorseshoeRegressor(hidden=(4,), num_steps=300, learning_rate=0.05, num_draws=25, progress=False)]
+)
+def test_scikit_learn_conventions(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checks fit noise and tiny tables, which we warn about
+        check(estimator)
+
+
+def test_learned_attributes_are_numpy(fitted):
+    assert fitted.units_kept_.shape == (1,)
+    assert fitted.elbo_.shape == (400,)
+    assert fitted.unit_scales_[0].shape == fitted.weight_norms_[0].shape == (8,)
+    import jax
+
+    leaves = jax.tree.leaves([tuple(member[:2]) for member in fitted.posterior_.members])
+    assert not any(isinstance(leaf, jax.Array) for leaf in leaves)
+
+
+def test_pickle_and_clone(fitted, table):
+    X, _ = table
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert not hasattr(clone(fitted), "posterior_")
+    assert len(pickle.dumps(fitted)) < 50_000, "draws or training rows went into the pickle"
+
+
+def test_same_state_same_numbers_other_state_other_numbers(fitted, table):
+    again = HorseshoeRegressor(**TINY).fit(*table)
+    np.testing.assert_array_equal(again.predict(table[0]), fitted.predict(table[0]))
+    other = HorseshoeRegressor(**{**TINY, "random_state": 1}).fit(*table)
+    assert not np.array_equal(other.predict(table[0]), fitted.predict(table[0]))
+
+
+def test_pipeline_and_grid_search(table):
+    pipeline = make_pipeline(StandardScaler(), HorseshoeRegressor(**TINY))
+    search = GridSearchCV(
+        pipeline, {"horseshoeregressor__layer_scale_prior": [1e-5, 1e-2]}, cv=2, n_jobs=2, error_score="raise"
+    )
+    search.fit(*table)
+    assert search.best_score_ > 0.5
+
+
+def test_frames(table):
+    X, y = table
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    short = {**TINY, "num_steps": 30}
+    plain = HorseshoeRegressor(**short).fit(X, y).predict(X)
+    from_pandas = HorseshoeRegressor(**short).fit(frame, pd.Series(y))
+    np.testing.assert_array_equal(from_pandas.predict(frame), plain)
+    assert list(from_pandas.feature_names_in_) == ["a", "b", "c"]
+    from_polars = HorseshoeRegressor(**short).fit(pl.DataFrame(frame.to_dict("list")), pl.Series(y))
+    np.testing.assert_array_equal(from_polars.predict(pl.DataFrame(frame.to_dict("list"))), plain)
+    with pytest.raises(ValueError, match="feature names"):
+        from_pandas.predict(frame[["a", "c", "b"]])
+
+
+def test_several_targets(table):
+    X, y = table
+    Y = np.column_stack([y, 100 - 5 * y])
+    model = HorseshoeRegressor(**TINY).fit(X, Y)
+    assert model.predict(X).shape == (60, 2)
+    assert model.predict_quantiles(X, [0.1, 0.9]).shape == (60, 2, 2)
+    assert model.predict_interval(X).shape == (60, 2, 2)
+    assert model.sample_y(X, 3).shape == (60, 2, 3)
+    assert model.log_prob(X, Y).shape == (60,)
+    assert model.score(X, Y) > 0.8
+    sd = model.predict_uncertainty(X).aleatoric
+    assert 3 < np.median(sd[:, 1] / sd[:, 0]) < 8, "each target has noise of its own, in its own units"
+    one_column = HorseshoeRegressor(**TINY).fit(X, Y[:, :1])
+    assert one_column.predict(X).shape == (60, 1)
+
+
+def test_answers_are_in_the_units_of_y(fitted, table):
+    X, y = table
+    scaled = HorseshoeRegressor(**TINY).fit(X * 7 - 3, 1000 * y + 5)
+    np.testing.assert_allclose(scaled.predict(X * 7 - 3), 1000 * fitted.predict(X) + 5, rtol=1e-3)
+    np.testing.assert_allclose(
+        scaled.log_prob(X * 7 - 3, 1000 * y + 5), fitted.log_prob(X, y) - np.log(1000), atol=0.02
+    )
+
+
+def test_members_are_mixed(table):
+    X, y = table
+    mixed = HorseshoeRegressor(**{**TINY, "num_members": 2}).fit(X, y)
+    assert mixed.units_kept_.shape == (2, 1)
+    assert mixed.elbo_.shape == (2, 400)
+    alone = HorseshoeRegressor(**TINY).fit(X, y)
+    first, only = mixed.posterior_.members[0].guide, alone.posterior_.members[0].guide
+    np.testing.assert_array_equal(first.output.mean, only.output.mean)
+    assert np.isfinite(mixed.prune().log_prob(X, y)).all()
+    assert len(mixed.prune().prune_report_) == 2
+
+
+def test_paper_settings():
+    params = HorseshoeRegressor.paper(hidden=(500,)).get_params()
+    wanted = {
+        "hidden": (500,),
+        "prior": "regularized_horseshoe",
+        "family": "structured",
+        "learning_rate": 0.005,
+        "schedule": "constant",
+        "batch_size": 128,
+        "layer_scale_prior": 1e-5,
+        "unit_scale_prior": 1.0,
+        "slab": (2.0, 6.0),
+        "noise_prior": (6.0, 6.0),
+        "output_scale_prior": 5.0,
+        "unit_norm": True,
+        "kl_warmup": 0.0,
+        "half_cauchy": "auxiliary",
+        "objective": "sampled",
+    }
+    assert {name: params[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prior": "horseshoe"},
+        {"prior": "gaussian", "family": "factorized"},
+        {"activation": "tanh"},
+        {"rank": 3},
+        {"unit_norm": False},
+        {"half_cauchy": "exact"},
+        {"slab_sharing": "unit", "hidden": (4, 3), "layer_scale_prior": (1e-5, 1e-3)},
+        {"early_stopping": True, "patience": 1},
+        {"objective": "sampled", "family": "tied"},
+    ],
+    ids=lambda change: "-".join(map(str, change)),
+)
+def test_options_fit_and_predict(table, change):
+    X, y = table
+    model = HorseshoeRegressor(**{**TINY, "num_steps": 50, **change}).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert np.isfinite(model.log_prob(X, y)).all()
+
+
+def test_gaussian_prior_has_nothing_to_prune(table):
+    model = HorseshoeRegressor(**{**TINY, "num_steps": 5, "prior": "gaussian"}).fit(*table)
+    with pytest.raises(ValueError, match="regularized_horseshoe"):
+        model.prune()
+
+
+def test_warm_start_goes_on(table):
+    X, y = table
+    model = HorseshoeRegressor(**{**TINY, "num_steps": 100, "warm_start": True})
+    first = model.fit(X, y).elbo_[-20:].mean()
+    second = model.fit(X, y).elbo_
+    assert second[:20].mean() > first - 0.2 * abs(first), "the second fit did not start where the first ended"
+    with pytest.raises(ValueError, match="warm_start"):
+        model.fit(X, np.column_stack([y, y]))
+
+
+def test_interrupted_fit_is_usable(table, monkeypatch):
+    from pritchel.infer import fit as fitting
+
+    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 50)
+
+    def press_ctrl_c(progress):
+        if progress.step >= 100:
+            raise KeyboardInterrupt
+
+    model = HorseshoeRegressor(**{**TINY, "progress": press_ctrl_c})
+    with pytest.warns(FitWarning, match="warm_start"):
+        model.fit(*table)
+    assert model.status_ == ["interrupted"]
+    assert np.isfinite(model.predict(table[0])).all()
+
+
+def test_weights_count_rows(table):
+    X, y = table
+    short = {**TINY, "num_steps": 50}
+    doubled = HorseshoeRegressor(**short).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    weighted = HorseshoeRegressor(**short).fit(X, y, sample_weight=np.full(60, 2.0))
+    np.testing.assert_array_equal(doubled.predict(X), weighted.predict(X))
+
+
+def test_prior_predictive(fitted, table):
+    X, _ = table
+    before = HorseshoeRegressor(hidden=(20,), layer_scale_prior=1.0).prior_predictive(X, 5, random_state=1)
+    assert before.shape == (60, 5)
+    slabless = HorseshoeRegressor(hidden=(20,), layer_scale_prior=1.0, prior="horseshoe")
+    matched = slabless.prior_predictive(X, 5, random_state=1)
+    assert np.all(matched.std(0) >= before.std(0)), "the slab only ever shrinks the matched horseshoe draw"
+    assert fitted.prior_predictive(X, 3, include_noise=True).shape == (60, 3)
+
+
+X_GOOD = np.random.default_rng(0).normal(size=(12, 2))
+Y_GOOD = X_GOOD[:, 0]
+
+
+def spoiled(value):
+    X = X_GOOD.copy()
+    X[3, 1] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (spoiled(np.nan), Y_GOOD, r"row 3, column 1 of X"),
+        (spoiled(np.inf), Y_GOOD, r"infinity[\s\S]*row 3, column 1"),
+        (pd.DataFrame(spoiled(np.nan), columns=["age", "dose"]), Y_GOOD, r"column 'dose'"),
+        (pd.DataFrame({"age": range(12), "city": ["x"] * 12}), Y_GOOD, r"column 'city' is 'x'[\s\S]*OneHotEncoder"),
+        (X_GOOD, np.where(np.arange(12) == 5, np.nan, Y_GOOD), r"row 5 of y"),
+        (X_GOOD, Y_GOOD[:5], r"inconsistent numbers of samples"),
+        (X_GOOD, [], r"0 sample"),
+        (X_GOOD[:1], Y_GOOD[:1], r"minimum of 2"),
+        (X_GOOD[:, :0], Y_GOOD, r"0 feature"),
+        (X_GOOD[0], Y_GOOD, r"Expected 2D array"),
+        (X_GOOD, ["a"] * 12, r"a"),
+    ],
+)
+def test_bad_tables(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        HorseshoeRegressor(**TINY).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden": (50, 0)}, r"hidden must be positive integers.*\(50, 0\).*Drop"),
+        ({"hidden": ()}, r"hidden"),
+        (
+            {"family": "full"},
+            r"family must be one of 'factorized', .*'structured', 'tied'; got 'full'",
+        ),
+        ({"prior": "laplace"}, r"prior must be one of"),
+        ({"activation": "gelu"}, r"activation must be one of 'relu', 'tanh'"),
+        ({"rank": 0}, r"rank must be a whole number of at least 1; got 0"),
+        ({"num_steps": 2.5}, r"num_steps"),
+        ({"learning_rate": -1}, r"learning_rate must be a number above 0; got -1"),
+        ({"kl_warmup": 2}, r"kl_warmup must be a number at least 0 and at most 1"),
+        ({"noise_prior": 6}, r"noise_prior must be a pair"),
+        ({"slab": (2, -1)}, r"each entry of slab"),
+        ({"layer_scale_prior": (1e-5, 1e-5)}, r"one for each of the 1 hidden layers; got 2"),
+        ({"activation": "tanh", "objective": "moments"}, r"objective='moments'.*'sampled'"),
+        ({"early_stopping": True, "validation_fraction": 0.9}, r"leave 1"),
+    ],
+)
+def test_bad_options(change, message):
+    with pytest.raises(ValueError, match=message):
+        HorseshoeRegressor(**{**TINY, **change}).fit(X_GOOD, Y_GOOD)
+
+
+def test_bad_questions(fitted, table):
+    X, y = table
+    for call, message in [
+        (lambda: fitted.predict(np.column_stack([X, X])), "3 features"),
+        (lambda: fitted.predict_quantiles(X, [0.5, 1.0]), "strictly between 0 and 1"),
+        (lambda: fitted.predict_interval(X, 90), "0.9"),
+        (lambda: fitted.sample_y(X, 0), "n_samples"),
+        (lambda: fitted.log_prob(X, y[:5]), "60 rows and 1 target"),
+        (lambda: fitted.prune(p0=2), "p0"),
+        (lambda: fitted.predict(spoiled(np.nan)[:, [0, 1, 1]]), "row 3, column 1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_constant_target_and_constant_columns():
+    X = np.column_stack([X_GOOD, np.full(12, 4.2)])
+    constant = HorseshoeRegressor(**TINY).fit(X, np.full(12, 3.0))
+    np.testing.assert_allclose(constant.predict(X), 3.0, atol=0.2)
+    assert not constant.is_collapsed_
+    assert HorseshoeRegressor(**TINY).fit(X, Y_GOOD).score(X, Y_GOOD) > 0.9
+
+
+def test_import_is_light():
+    code = "import sys, pritchel; sys.exit(any(name in sys.modules for name in ('jax', 'sklearn', 'numpy')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
