@@ -187,7 +187,7 @@ class _Feed:
         progress = np.minimum(step / settings.num_steps, 1.0)
         rate = settings.learning_rate * (0.5 * (1 + np.cos(np.pi * progress)) if settings.schedule == "cosine" else 1.0)
         climbed = np.minimum(progress / settings.kl_warmup, 1.0) if settings.kl_warmup > 0 else np.ones_like(progress)
-        kl_weights = (settings.kl_start + (1 - settings.kl_start) * climbed).astype(np.float32)
+        kl_weights = np.maximum(climbed, settings.kl_start).astype(np.float32)
         noise = _normals(self.noise_rng, self.shapes, self.chunk_steps, num_filled)
         rates = np.broadcast_to(rate, step.shape).astype(np.float32)
         return _Steps(batch, noise, rates, kl_weights), num_filled

@@ -1,0 +1,45 @@
+"""Fit and score many splits of a table, several at a time."""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from pritchel.data.sources import Table
+from pritchel.estimators.regressor import HorseshoeRegressor
+from pritchel.experiments.scores import Scores, constant_scores, estimator_scores
+from pritchel.posterior.diagnostics import CollapseWarning
+
+
+class SplitRun(NamedTuple):
+    """One split: the fitted estimator, its test scores, and the constant predictor's."""
+
+    split: int
+    estimator: HorseshoeRegressor
+    scores: Scores
+    constant: Scores
+
+
+def run_splits(
+    table: Table, splits: Sequence[int], make: Callable[[int], HorseshoeRegressor], n_jobs: int | None = None
+) -> list[SplitRun]:
+    """Fit `make(split)` to each split's training rows and score it on the test rows, on all cores by default."""
+
+    def run(split: int) -> SplitRun:
+        train_X, train_y, test_X, test_y = table.split(split)
+        estimator = make(split).set_params(progress=False, n_jobs=1).fit(train_X, train_y)
+        return SplitRun(split, estimator, estimator_scores(estimator, test_X, test_y), constant_scores(train_y, test_y))
+
+    with warnings.catch_warnings(), ThreadPoolExecutor(n_jobs or os.cpu_count() or 1) as pool:
+        warnings.simplefilter("ignore", CollapseWarning)  # scores stand beside the constant predictor's anyway
+        return list(pool.map(run, splits))
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and its standard error."""
+    array = np.asarray(values, float)
+    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
+    return float(array.mean()), float(error)

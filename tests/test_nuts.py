@@ -1,0 +1,71 @@
+"""A tiny network against NUTS on the same model: the reference that no variational shortcut enters."""
+
+import numpy as np
+import pytest
+
+from pritchel import HorseshoeRegressor
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+NUM_UNITS, LAYER_SCALE, NOISE_PRIOR, SLAB = 6, 0.1, (1.0, 0.1), (2.0, 6.0)
+
+
+def nuts_functions(x, y, grid, seed=0):
+    """Posterior draws of f on the grid and of the noise precision, by NumPyro's NUTS; everything standardized."""
+    import jax
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+    from numpyro.infer import MCMC, NUTS, Predictive
+
+    def model(inputs, targets=None):
+        tau = numpyro.sample("tau", dist.HalfCauchy(1.0).expand([NUM_UNITS]).to_event(1))
+        upsilon = numpyro.sample("upsilon", dist.HalfCauchy(LAYER_SCALE))
+        slab_sq = numpyro.sample("slab_sq", dist.InverseGamma(*SLAB))
+        kappa = numpyro.sample("kappa", dist.HalfCauchy(5.0))
+        base = numpyro.sample("base", dist.Normal(0, 1).expand([2, NUM_UNITS]).to_event(2))
+        output = numpyro.sample("output", dist.Normal(0, 1).expand([NUM_UNITS + 1]).to_event(1))
+        precision = numpyro.sample("precision", dist.Gamma(*NOISE_PRIOR))
+        raw = tau * upsilon
+        scale = raw * jnp.sqrt(slab_sq / (slab_sq + raw**2))
+        hidden = jax.nn.relu((inputs[:, None] * base[0] + base[1]) * scale)
+        f = numpyro.deterministic("f", kappa * (hidden @ output[:-1] + output[-1]))
+        numpyro.sample("y", dist.Normal(f, 1 / jnp.sqrt(precision)), obs=targets)
+
+    kernel = NUTS(model, target_accept_prob=0.95, max_tree_depth=9)
+    sampler = MCMC(kernel, num_warmup=600, num_samples=600, num_chains=2, chain_method="sequential", progress_bar=False)
+    sampler.run(jax.random.key(seed), jnp.asarray(x), jnp.asarray(y))
+    draws = sampler.get_samples()
+    functions = Predictive(model, draws, return_sites=["f"])(jax.random.key(1), jnp.asarray(grid))["f"]
+    return np.asarray(functions), np.asarray(draws["precision"])
+
+
+@pytest.mark.parametrize("family", ["structured", "factorized"])
+def test_predictive_agrees_with_nuts(family):
+    """Where there are data: mean within a third of the noise sd, predictive width within a quarter of NUTS's."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, 80)
+    x = (x - x.mean()) / x.std()
+    y = np.sin(2 * x) + 0.2 * rng.normal(size=80)
+    y = (y - y.mean()) / y.std()
+    grid = np.linspace(np.quantile(x, 0.05), np.quantile(x, 0.95), 40)
+    functions, precision = nuts_functions(x, y, grid)
+    nuts_mean = functions.mean(0)
+    nuts_sd = np.sqrt(functions.var(0) + (1 / precision).mean())
+    model = HorseshoeRegressor(
+        hidden=(NUM_UNITS,),
+        family=family,
+        layer_scale_prior=LAYER_SCALE,
+        learn_layer_scale=True,
+        noise_prior=NOISE_PRIOR,
+        slab=SLAB,
+        half_cauchy="exact",
+        num_members=5,
+        num_draws=500,
+        random_state=0,
+        progress=False,
+    ).fit(x[:, None], y)
+    mean, sd = model.predict(grid[:, None], return_std=True)
+    noise_sd = np.sqrt((1 / precision).mean())
+    assert np.sqrt(np.mean((mean - nuts_mean) ** 2)) < noise_sd / 3
+    assert 0.75 < np.mean(sd / nuts_sd) < 1.25
