@@ -9,10 +9,10 @@ demo: $(VENV)/.demo
 	$(BIN)/pritchel demo
 
 test: $(VENV)/.dev
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 test-all: $(VENV)/.dev
-	$(BIN)/pytest -m ""
+	$(BIN)/pytest -n 2 -m ""
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

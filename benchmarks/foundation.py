@@ -27,32 +27,56 @@ def cell(values) -> str:
     return f"{mean:.3f} ± {error:.3f}"
 
 
+def row(*cells) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def header(*names: str) -> list[str]:
+    return [row(*names), row(*["---"] * len(names))]
+
+
+def scores_of(runs) -> tuple[str, str]:
+    return cell([run.scores.rmse for run in runs]), cell([run.scores.log_likelihood for run in runs])
+
+
+def defaults(splits: range) -> list[str]:
+    columns = ("RMSE", "log-likelihood", "units kept", "90 % coverage", "constant RMSE / LL", "to reach", "s a fit")
+    lines = header("defaults, 50 units", *columns)
+    for name, reference in REFERENCE.items():
+        start = time.perf_counter()
+        runs = run_splits(load_uci(name), splits, lambda split: HorseshoeRegressor(random_state=split))
+        seconds = (time.perf_counter() - start) / len(runs)
+        constant = np.mean([run.constant[:2] for run in runs], axis=0)
+        kept = np.mean([run.estimator.units_kept_[0] for run in runs])
+        coverage = np.mean([run.scores.coverage for run in runs])
+        pairs = (f"{rmse:.2f} / {likelihood:.2f}" for rmse, likelihood in (constant, reference))
+        lines.append(row(name, *scores_of(runs), f"{kept:.1f}", f"{coverage:.0%}", *pairs, f"{seconds:.1f}"))
+    return lines
+
+
 def paper_at_500_units(splits: range) -> list[str]:
-    table = load_uci("boston")
-    lines = [
-        "| boston, 500 units, `HorseshoeRegressor.paper` | RMSE | log-likelihood | units kept, each split | constant RMSE | s |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    title = "boston, 500 units, `HorseshoeRegressor.paper`"
+    lines = header(title, "RMSE", "log-likelihood", "units kept, each split", "constant RMSE", "s in all")
     for family in ("structured", "factorized"):
         start = time.perf_counter()
         runs = run_splits(
-            table, splits, lambda split, f=family: HorseshoeRegressor.paper(hidden=(500,), family=f, random_state=split)
+            load_uci("boston"),
+            splits,
+            lambda split, f=family: HorseshoeRegressor.paper(hidden=(500,), family=f, random_state=split),
         )
         kept = ", ".join(str(int(run.estimator.units_kept_[0])) for run in runs)
-        lines.append(
-            f"| {family} | {cell([r.scores.rmse for r in runs])} | {cell([r.scores.log_likelihood for r in runs])} | {kept} "
-            f"| {np.mean([r.constant.rmse for r in runs]):.2f} | {time.perf_counter() - start:.0f} |"
-        )
+        constant = np.mean([run.constant.rmse for run in runs])
+        seconds = time.perf_counter() - start
+        lines.append(row(family, *scores_of(runs), kept, f"{constant:.2f}", f"{seconds:.0f}"))
     return lines
 
 
 def toy_at_1000_units() -> list[str]:
-    lines = [
-        "| sine, 1,000 units, 500 rows | RMSE to the true curve | units kept | mean sd of f | noise sd (true 0.1) | s |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    title = "sine, 1,000 units, 500 rows"
+    lines = header(title, "RMSE to the true curve", "units kept", "mean sd of f", "noise sd (true 0.1)", "s")
     X, y = sine(500)
     grid = np.linspace(-4, 4, 400)[:, None]
+    truth = np.sin(grid[:, 0])
     for name, options in {
         "structured": {},
         "factorized": {"family": "factorized"},
@@ -60,31 +84,12 @@ def toy_at_1000_units() -> list[str]:
     }.items():
         start = time.perf_counter()
         model = HorseshoeRegressor(hidden=(1000,), random_state=0, progress=False, **options).fit(X, y)
+        seconds = time.perf_counter() - start
         spread = model.predict_uncertainty(grid)
-        rmse = np.sqrt(np.mean((model.predict(grid) - np.sin(grid[:, 0])) ** 2))
-        lines.append(
-            f"| {name} | {rmse:.3f} | {model.units_kept_[0]} | {spread.epistemic.mean():.3f} "
-            f"| {spread.aleatoric.mean():.3f} | {time.perf_counter() - start:.0f} |"
-        )
-    lines.append(f"| constant predictor | {np.sqrt(np.mean((y.mean() - np.sin(grid)) ** 2)):.3f} | | | | |")
-    return lines
-
-
-def defaults(splits: range) -> list[str]:
-    lines = [
-        "| defaults, 50 units | RMSE | log-likelihood | units kept | 90 % coverage | constant RMSE / LL | to reach | s a fit |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for name, (rmse, log_likelihood) in REFERENCE.items():
-        start = time.perf_counter()
-        runs = run_splits(load_uci(name), splits, lambda split: HorseshoeRegressor(random_state=split))
-        seconds = (time.perf_counter() - start) / len(runs)
-        lines.append(
-            f"| {name} | {cell([r.scores.rmse for r in runs])} | {cell([r.scores.log_likelihood for r in runs])} "
-            f"| {np.mean([r.estimator.units_kept_[0] for r in runs]):.1f} | {np.mean([r.scores.coverage for r in runs]):.0%} "
-            f"| {np.mean([r.constant.rmse for r in runs]):.2f} / {np.mean([r.constant.log_likelihood for r in runs]):.2f} "
-            f"| {rmse} / {log_likelihood} | {seconds:.1f} |"
-        )
+        rmse = np.sqrt(np.mean((model.predict(grid) - truth) ** 2))
+        widths = f"{spread.epistemic.mean():.3f}", f"{spread.aleatoric.mean():.3f}"
+        lines.append(row(name, f"{rmse:.3f}", model.units_kept_[0], *widths, f"{seconds:.0f}"))
+    lines.append(row("constant predictor", f"{np.sqrt(np.mean((y.mean() - truth) ** 2)):.3f}", "", "", "", ""))
     return lines
 
 

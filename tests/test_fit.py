@@ -125,7 +125,7 @@ def test_schedules():
     feed = fitting._Feed(make_trial(0), SETTINGS._replace(num_steps=100, learning_rate=0.02, kl_warmup=0.5))
     steps, _ = feed.chunk(0)
     np.testing.assert_allclose(steps.learning_rate[[0, 50]], [0.02, 0.01], rtol=1e-6)
-    np.testing.assert_allclose(steps.kl_weight[[0, 25, 50, 99]], [0.1, 0.55, 1, 1], rtol=1e-6)
+    np.testing.assert_allclose(steps.kl_weight[[0, 25, 50, 99]], [0.03, 0.5, 1, 1], rtol=1e-6)
     constant, _ = fitting._Feed(make_trial(0), SETTINGS._replace(schedule="constant", kl_warmup=0.0)).chunk(0)
     assert set(constant.learning_rate) == {np.float32(0.03)}
     assert set(constant.kl_weight) == {1.0}

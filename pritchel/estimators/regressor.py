@@ -44,7 +44,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     objective : the likelihood's expectation by closed-form "moments" (ReLU) or "sampled"; "auto" for moments where
         there are any.
     num_steps, batch_size, learning_rate, schedule : Adam's; the rate follows a "cosine" to zero or stays "constant".
-    kl_warmup : part of the steps over which the KL weight climbs from 0 to 1; 0 for none. Guards against collapse.
+    kl_warmup : part of the steps over which the KL weight climbs to 1; 0 for none. Guards against collapse.
     early_stopping, validation_fraction, patience : hold out a part of the rows and stop after `patience` checks
         (one every few hundred steps, after the warm-up) without a better held-out log-likelihood.
     warm_start : go on from the last fit instead of starting anew (with no second warm-up).

@@ -15,8 +15,7 @@ from pritchel.model.network import Model, Weights
 from pritchel.model.priors import RegularizedHorseshoe, ShrinkagePrior
 from pritchel.shapes import AnyArray
 
-START_SD = 0.05
-OUTPUT_START_SD = 0.01
+START_SD = 0.01
 HELD_SD = 1e-3
 
 
@@ -86,7 +85,7 @@ def start_guide(
         if log_layer_scales is None
         else Normal.start(log_layer_scales, START_SD if spec.learn_layer_scale else HELD_SD),
         log_slab_sq=slabs,
-        output=Normal.start(output_mean, OUTPUT_START_SD),
+        output=Normal.start(output_mean, START_SD),
         log_output_scale=None if log_layer_scales is None else Normal.start(0.0, START_SD, ()),
         likelihood=model.likelihood.start(num_outputs),
     )

@@ -31,7 +31,7 @@ class FitSettings(NamedTuple):
     learning_rate: float = 0.02
     schedule: Literal["cosine", "constant"] = "cosine"
     kl_warmup: float = 0.5
-    kl_start: float = 0.1  # from 0, a fit with no sampling noise memorizes small tables before the prior is heard
+    kl_start: float = 0.03  # from 0, a fit with no sampling noise memorizes small tables before the prior is heard
     objective: Objective = "moments"
     patience: int | None = None  # chunks without a better held-out score before stopping; None: never
 
