@@ -58,7 +58,7 @@ def scale_terms(model: Model, guide: NetworkGuide) -> Scalar:
     for index, layer in enumerate(guide.layers):
         moments = layer.log_unit_scale_moments()
         if moments is not None:
-            total += half_cauchy(*moments, prior.log_unit_scale_prior[index]).sum()
+            total += half_cauchy(*moments, prior.log_unit_scale_prior[index : index + 1]).sum()
     if isinstance(prior, RegularizedHorseshoe):
         for slab in guide.log_slab_sq:
             total += (
