@@ -1,5 +1,7 @@
 """One list of families and priors, one set of contract tests."""
 
+from unittest import mock
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,6 +21,7 @@ from pritchel.infer.outputs import OUTPUTS, pass_noise_shapes
 from pritchel.model.likelihoods import GaussianLikelihood
 from pritchel.model.network import Model, forward
 from pritchel.model.priors import PRIORS, make_prior
+from tests.oracles.dense import dense_covariance
 
 FAMILIES = ("factorized", "tied", "semi_structured", "structured")
 HIDDEN = ((5,), (5, 4), (4, 3, 3))
@@ -38,7 +41,8 @@ def build(family="structured", prior="regularized_horseshoe", hidden=(5,), seed=
         half_cauchy,
     )
     rng = np.random.default_rng(seed)
-    guide = start_guide(model, GuideSpec(hidden, family, **options), 3, 2, rng)
+    with mock.patch("pritchel.guide.network.START_SD", 0.3):  # wide enough for every variance to matter
+        guide = start_guide(model, GuideSpec(hidden, family, **options), 3, 2, rng)
     guide = jax.tree.map(lambda leaf: leaf + spread * jnp.asarray(rng.normal(size=leaf.shape)), guide)
     return model, guide
 
@@ -151,6 +155,18 @@ def _agree_in_standard_errors(draws, other):
     other_mean, other_var = (other, 0.0) if is_exact else (other.mean(0), other.var(0) / len(other))
     error = np.sqrt(draws.var(0) / len(draws) + other_var)
     assert np.all(np.abs(draws.mean(0) - other_mean) < 5 * error)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_structured_unit_scales_are_the_last_row_of_the_dense_joint(x64, rank):
+    _, guide = build("structured", hidden=(4,), rank=rank)
+    joint = guide.layers[0].joint
+    mean, var = guide.layers[0].log_unit_scale_moments()
+    np.testing.assert_allclose(mean, joint.mean[-1])
+    np.testing.assert_allclose(var, np.diag(dense_covariance(joint))[-4:], rtol=1e-12)
+    cov = dense_covariance(joint)
+    expected = cov[:-4:4, -4] / cov[-4, -4]  # regression of the first unit's weights on its log scale
+    np.testing.assert_allclose(guide.layers[0].scale_slope(), expected, rtol=1e-10)
 
 
 @every_family
