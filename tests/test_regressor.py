@@ -168,8 +168,23 @@ def test_warm_start_goes_on(table):
     first = model.fit(X, y).elbo_[-20:].mean()
     second = model.fit(X, y).elbo_
     assert second[:20].mean() > first - 0.2 * abs(first), "the second fit did not start where the first ended"
+    before = model.posterior_.standardizer
+    model.fit(X[:30] * 2, y[:30] - 50)
+    assert model.posterior_.standardizer is before, "weights learned in one unit must not be read in another"
     with pytest.raises(ValueError, match="warm_start"):
         model.fit(X, np.column_stack([y, y]))
+
+
+def test_one_job_runs_members_one_after_the_other(table, monkeypatch):
+    from pritchel.infer import fit as fitting
+
+    def no_pool(*_):
+        raise AssertionError("n_jobs=1 must not start threads")
+
+    monkeypatch.setattr(fitting, "ThreadPoolExecutor", no_pool)
+    HorseshoeRegressor(**{**TINY, "num_members": 2, "n_jobs": 1, "num_steps": 5}).fit(*table)
+    with pytest.raises(AssertionError, match="n_jobs=1"):
+        HorseshoeRegressor(**{**TINY, "num_members": 2, "n_jobs": 2, "num_steps": 5}).fit(*table)
 
 
 def test_interrupted_fit_is_usable(table, monkeypatch):

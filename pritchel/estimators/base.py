@@ -286,12 +286,13 @@ class HorseshoeEstimator(BaseEstimator):
     def _fit_table(self, inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray | None) -> None:
         """Fit all members to a checked table and describe the outcome."""
         settings = self._fit_settings()
-        data, standardizer = prepare(inputs, targets, weights)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         starts: list[Member] = []
+        old_standardizer = None
         if self.warm_start and hasattr(self, "posterior_"):
-            starts = self._check_warm_start(targets.shape[1])
+            starts, old_standardizer = self._check_warm_start(targets.shape[1]), self.posterior_.standardizer
             settings = settings._replace(kl_warmup=0.0)
+        data, standardizer = prepare(inputs, targets, weights, standardizer=old_standardizer)
         train, held_out = self._hold_out(data, seed)
         trials = []
         for member in range(self.num_members):
@@ -315,7 +316,7 @@ class HorseshoeEstimator(BaseEstimator):
         self._warn_if_collapsed(data)
 
     def _run(self, trials: list[Trial], settings: FitSettings) -> list[FitResult]:
-        n_jobs = os.cpu_count() or 1 if self.n_jobs is None or self.n_jobs < 1 else int(self.n_jobs)
+        n_jobs = int(self.n_jobs) if self.n_jobs is not None and self.n_jobs > 0 else os.cpu_count() or 1
         with progress_display(self.progress, len(trials), settings.num_steps) as on_progress:
             results = fit_trials(trials, settings, n_jobs=n_jobs, on_progress=on_progress)
         num_skipped = sum(result.num_skipped for result in results)
@@ -329,16 +330,16 @@ class HorseshoeEstimator(BaseEstimator):
             steps = [len(result.history.likelihood) for result in results]
             warnings.warn(
                 f"Interrupted: the estimator holds {len(results)} of {len(trials)} member(s), fitted for {steps} of "
-                f"{settings.num_steps} steps. Set warm_start=True and call fit again to go on.",
+                f"{settings.num_steps} steps. To go on, set warm_start=True, num_members={len(results)} and fit again.",
                 diagnostics.FitWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if num_skipped:
             warnings.warn(
                 f"{num_skipped} step(s) had a gradient that was not finite and were skipped; a lower learning_rate "
                 f"(now {self.learning_rate:g}) avoids that.",
                 diagnostics.FitWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return results
 

@@ -196,9 +196,7 @@ class _Feed:
 class _HeldOut:
     """The early-stopping judge: keeps the guide with the best held-out likelihood once the KL weight has reached 1."""
 
-    def __init__(self, trial: Trial, settings: FitSettings):
-        data = trial.held_out
-        assert data is not None
+    def __init__(self, trial: Trial, data: Dataset, settings: FitSettings, patience: int):
         rows = 1 << (len(data.inputs) - 1).bit_length()
         pad = [(0, rows - len(data.inputs)), (0, 0)]
         self.batch = Batch(np.pad(data.inputs, pad), np.pad(data.targets, pad), np.pad(data.weights, pad[0]))
@@ -207,7 +205,7 @@ class _HeldOut:
             lambda leaf: leaf[0],
             _normals(np.random.default_rng(np.random.SeedSequence(trial.seed)), shapes, 1, 1),
         )
-        self.model, self.objective, self.patience = trial.model, settings.objective, settings.patience or 0
+        self.model, self.objective, self.patience = trial.model, settings.objective, patience
         self.first_step = settings.kl_warmup * settings.num_steps
         self.best_score, self.best_guide, self.num_worse = -np.inf, None, 0
 
@@ -233,7 +231,9 @@ def fit(
 ) -> FitResult:
     """Fit one trial. Ctrl-C, or `stop`, ends it after the current chunk with what is fitted so far."""
     feed = _Feed(trial, settings)
-    judge = _HeldOut(trial, settings) if trial.held_out is not None and settings.patience is not None else None
+    judge = None
+    if trial.held_out is not None and settings.patience is not None:
+        judge = _HeldOut(trial, trial.held_out, settings, settings.patience)
     template = jax.tree.map(np.asarray, trial.guide)
     params = _ravel(template)
     trainable = np.ones_like(params) if trial.trainable is None else _ravel(trial.trainable)
@@ -259,6 +259,7 @@ def fit(
             if done < settings.num_steps:
                 upcoming = feed.chunk(done)  # made while the chunk above computes
             history.append(Elbo(*(np.asarray(part)[:num_filled] for part in trace)))
+            params = np.array(state.params)  # the next chunk takes the buffers over; an interrupt must not lose them
             newly_skipped, num_skipped = int(state.num_skipped) - num_skipped, int(state.num_skipped)
             if on_progress is not None:
                 latest = np.nanmean(history[-1].total) / feed.num_rows if newly_skipped < num_filled else np.nan
@@ -266,7 +267,7 @@ def fit(
             if newly_skipped == num_filled:
                 status = "diverged"
                 break
-            if judge is not None and judge.should_stop(_unravel(template, np.array(state.params)), done):
+            if judge is not None and judge.should_stop(_unravel(template, params), done):
                 status = "stopped early"
                 break
             if stop is not None and stop.is_set() and done < settings.num_steps:
@@ -277,7 +278,7 @@ def fit(
             raise
         status = "interrupted"
     best = judge.best_guide if judge is not None else None
-    fitted = best if best is not None else _unravel(template, np.array(state.params))
+    fitted = best if best is not None else _unravel(template, params)
     return FitResult(fitted, Elbo(*map(np.concatenate, zip(*history, strict=True))), status, num_skipped)
 
 
