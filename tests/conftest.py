@@ -1,5 +1,9 @@
 """Shared fixtures: float64 for oracle tests, one small table, one small fitted estimator."""
 
+import os
+
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before SciPy is imported, or scikit-learn skips one of its checks
+
 import jax
 import numpy as np
 import pytest
