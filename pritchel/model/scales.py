@@ -33,7 +33,9 @@ def half_cauchy_exact(
     mean: Float[AnyArray, "*shape"], var: Float[AnyArray, "*shape"], log_prior_scale: Float[AnyArray, "..."]
 ) -> Float[AnyArray, "*shape"]:
     r"""$E[\ln p(\nu)] = \ln(2/\pi) - E[\ln(b e^{-\nu} + e^{\nu} / b)]$ by quadrature: no auxiliary, no gap."""
-    offset = jnp.expand_dims(mean - log_prior_scale, -1) + jnp.sqrt(jnp.expand_dims(var, -1)) * _NODES
+    offset = jnp.expand_dims(mean - log_prior_scale, -1) + jnp.sqrt(jnp.expand_dims(var, -1)) * jnp.asarray(
+        _NODES, mean.dtype
+    )
     return LOG_2_OVER_PI - jnp.logaddexp(offset, -offset) @ jnp.asarray(_NODE_WEIGHTS, mean.dtype)
 
 
