@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from pritchel.guide.network import (
+    DrawNoise,
     GuideSpec,
-    draw_noise_shapes,
     draw_weights,
     keep_units,
+    noise_shape,
     start_guide,
     weight_mean_mask,
 )
@@ -45,6 +46,21 @@ def build(family="structured", prior="regularized_horseshoe", hidden=(5,), seed=
         guide = start_guide(model, GuideSpec(hidden, family, **options), 3, 2, rng)
     guide = jax.tree.map(lambda leaf: leaf + spread * jnp.asarray(rng.normal(size=leaf.shape)), guide)
     return model, guide
+
+
+def draw_noise_shapes(guide):
+    """Shapes of the noise that `draw_weights` takes for one draw."""
+    layers = []
+    for layer in guide.layers:
+        rows, units = layer.base_mean.shape
+        layers.append(noise_shape(rows + layer.num_shared_noise_rows, units))
+    return DrawNoise(
+        tuple(layers),
+        noise_shape(len(layers)),
+        tuple(noise_shape(*slab.mean.shape) for slab in guide.log_slab_sq),
+        noise_shape(*guide.output.mean.shape),
+        noise_shape(),
+    )
 
 
 def noise_for(shapes, seed, num=None):

@@ -106,21 +106,6 @@ def noise_shape(*shape: int) -> Any:
     return jax.ShapeDtypeStruct(shape, np.float32)
 
 
-def draw_noise_shapes(guide: NetworkGuide) -> DrawNoise:
-    """Shapes of the noise that `draw_weights` takes for one draw."""
-    layers = []
-    for layer in guide.layers:
-        rows, units = layer.base_mean.shape
-        layers.append(noise_shape(rows + layer.num_shared_noise_rows, units))
-    return DrawNoise(
-        tuple(layers),
-        noise_shape(len(layers)),
-        tuple(noise_shape(*slab.mean.shape) for slab in guide.log_slab_sq),
-        noise_shape(*guide.output.mean.shape),
-        noise_shape(),
-    )
-
-
 def draw_shared_scales(
     guide: NetworkGuide, layer_noise: AnyArray, slab_noise: tuple[AnyArray, ...]
 ) -> tuple[AnyArray | None, list[AnyArray | None]]:
