@@ -22,19 +22,48 @@ def log_normal_moment(
     return jnp.exp(power * mean + 0.5 * power**2 * var)
 
 
-def rectified_normal_moments(
+@jax.custom_jvp
+def rectified_normal(
     mean: Float[AnyArray, "*shape"], var: Float[AnyArray, "*shape"]
 ) -> tuple[Float[AnyArray, "*shape"], Float[AnyArray, "*shape"]]:
-    r"""$E[\mathrm{relu}(b)]$ and $E[\mathrm{relu}(b)^2]$ for $b \sim N(m, s^2)$.
+    r"""$E[\mathrm{relu}(b)] = m\Phi(m/s) + s\phi(m/s)$ and $P(b > 0) = \Phi(m/s)$ for $b \sim N(m, s^2)$."""
+    return _rectified_normal_terms(mean, var)[:2]
 
-    $m\Phi(m/s) + s\phi(m/s)$ and $(m^2 + s^2)\Phi(m/s) + m s\phi(m/s)$.
-    """
+
+def _rectified_normal_terms(mean, var):
     sd = jnp.sqrt(var)
     standard = mean / sd
-    cdf = 0.5 * (1 + jax.lax.erf(standard * float(np.sqrt(0.5))))
-    scaled_pdf = sd * jnp.exp(-0.5 * (standard**2 + LOG_2PI))
-    first = mean * cdf + scaled_pdf
-    return first, mean * first + var * cdf
+    cdf = 0.5 + 0.5 * jax.lax.erf(standard * float(np.sqrt(0.5)))
+    density = jnp.exp(-0.5 * (standard**2 + LOG_2PI)) / sd
+    return mean * cdf + var * density, cdf, density, 0.5 * mean / var
+
+
+@rectified_normal.defjvp
+def _rectified_normal_jvp(primals, tangents):
+    """Closed forms that reuse the one erf and the one exp: half the work of differentiating those."""
+    first, cdf, density, half_ratio = _rectified_normal_terms(*primals)
+    mean_dot, var_dot = tangents
+    return (first, cdf), (cdf * mean_dot + 0.5 * density * var_dot, density * (mean_dot - half_ratio * var_dot))
+
+
+@jax.custom_vjp
+def times_columns(
+    matrix: Float[AnyArray, "rows columns"], factors: Float[AnyArray, " columns"]
+) -> Float[AnyArray, "rows columns"]:
+    """`matrix * factors`, whose gradient sums over rows by a product with ones: several times faster on a CPU."""
+    return matrix * factors
+
+
+def _times_columns_forward(matrix, factors):
+    return matrix * factors, (matrix, factors)
+
+
+def _times_columns_backward(residuals, grad):
+    matrix, factors = residuals
+    return grad * factors, jnp.ones(matrix.shape[0], matrix.dtype) @ (grad * matrix)
+
+
+times_columns.defvjp(_times_columns_forward, _times_columns_backward)
 
 
 def gauss_hermite(num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -43,9 +72,9 @@ def gauss_hermite(num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes, weights / weights.sum()
 
 
-def log_det_diag_plus_low_rank(diag: Float[AnyArray, " rows"], factor: Float[AnyArray, "rows rank"]) -> Scalar:
-    r"""$\ln|\mathrm{diag}(d) + HH^\top| = \sum_i \ln d_i + \ln|I_r + H^\top \mathrm{diag}(d)^{-1} H|$."""
-    inner = jnp.eye(factor.shape[1], dtype=factor.dtype) + (factor.T / diag) @ factor
+def log_det_diag_plus_low_rank(log_diag: Float[AnyArray, " rows"], factor: Float[AnyArray, "rows rank"]) -> Scalar:
+    r"""$\ln|\mathrm{diag}(d) + HH^\top| = \sum_i \ln d_i + \ln|I_r + H^\top \mathrm{diag}(d)^{-1} H|$, from $\ln d$."""
+    inner = jnp.eye(factor.shape[1], dtype=factor.dtype) + (factor.T * jnp.exp(-log_diag)) @ factor
     if factor.shape[1] == 1:  # the paper's case: no factorization to compile
-        return jnp.log(diag).sum() + jnp.log(inner[0, 0])
-    return jnp.log(diag).sum() + 2 * jnp.log(jnp.diagonal(jnp.linalg.cholesky(inner))).sum()
+        return log_diag.sum() + jnp.log(inner[0, 0])
+    return log_diag.sum() + 2 * jnp.log(jnp.diagonal(jnp.linalg.cholesky(inner))).sum()

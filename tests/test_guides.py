@@ -231,7 +231,9 @@ def test_structured_without_coupling_is_semi_structured(x64):
     from pritchel.guide.lowrank_normal import LowRankNormal
     from pritchel.guide.normal import Normal
 
-    base = LowRankNormal(joint.mean[:-1], joint.log_row_diag[:-1], joint.raw_row_factor[:-1], joint.log_col_diag)
+    base = LowRankNormal(
+        joint.mean[:-1], joint.raw_log_row_diag[:-1], joint.raw_row_factor[:-1], joint.raw_log_col_diag
+    )
     scales = Normal(joint.mean[-1], 0.5 * (joint.log_col_diag + joint.log_row_diag[-1]))
     apart = eqx.tree_at(lambda g: g.layers, guide, (IndependentLayer(base, scales),))
     batch = table_batch()

@@ -4,6 +4,7 @@ import pytest
 from scipy import stats
 
 from pritchel.guide.lowrank_normal import LowRankNormal
+from pritchel.guide.structured import StructuredLayer
 from tests.oracles.dense import condition, dense_covariance
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -19,12 +20,13 @@ def normal(request) -> LowRankNormal:
         jnp.asarray(rng.normal(size=(5, rank))),
         jnp.asarray(rng.normal(-0.5, 0.4, 4)),
         unit_norm,
+        unit_norm,
     )
 
 
 def test_unit_norm_means_unit_norm(normal):
     norms = [np.linalg.norm(part) for part in (normal.row_diag, normal.row_factor, normal.col_diag)]
-    assert (np.allclose(norms, 1)) == normal.unit_norm
+    assert (np.allclose(norms, 1)) == normal.unit_rows
 
 
 def test_entropy_and_squares_are_the_dense_ones(normal):
@@ -58,13 +60,29 @@ def test_uncertain_inputs_add_their_variance(normal):
     assert np.all(np.abs(squares.mean(0) - var[0]) < 5 * squares.std(0) / np.sqrt(num))
 
 
-def test_given_last_row_is_the_dense_conditional(normal):
-    rest, slope = normal.given_last_row()
-    last = np.asarray(normal.mean[-1]) + np.array([0.3, -1.0, 0.0, 2.0])
-    mean, cov = condition(np.ravel(normal.mean), dense_covariance(normal), np.arange(16, 20), last)
-    got_mean = np.asarray(rest.mean) + np.outer(slope, last - np.asarray(normal.mean[-1]))
-    np.testing.assert_allclose(np.ravel(got_mean), mean, rtol=1e-10)
-    np.testing.assert_allclose(dense_covariance(rest), cov, rtol=1e-9, atol=1e-12)
+def test_structured_projection_given_the_log_scales_is_the_dense_conditional(normal):
+    """The last row as log unit scales: mean, slope and variance of the projection must make up the conditional."""
+    layer = StructuredLayer(normal)
+    inputs = np.random.default_rng(7).normal(size=(3, 3))
+    mean, var, slope = layer.project(jnp.asarray(inputs))
+    shift = np.array([0.3, -1.0, 0.0, 2.0])
+    last = np.asarray(normal.mean[-1]) + shift
+    given_mean, given_cov = condition(np.ravel(normal.mean), dense_covariance(normal), np.arange(16, 20), last)
+    log_scale_var = layer.log_unit_scale_moments()[1]
+    for example, a in enumerate(np.column_stack([inputs, np.ones(3)])):
+        projector = np.kron(a, np.eye(4))
+        np.testing.assert_allclose(mean[example] + slope[example] * shift, projector @ given_mean, rtol=1e-10)
+        got_var = var[example] - slope[example] ** 2 * log_scale_var
+        np.testing.assert_allclose(got_var, np.diag(projector @ given_cov @ projector.T), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("rows", "units"), [(5, 4), (5, 2), (3, 4), (3, 2)])
+def test_keeping_part_is_the_dense_marginal_and_frees_only_the_norms_it_cut(normal, rows, units):
+    kept = normal.keep(np.arange(rows), np.arange(units))
+    index = (np.arange(rows)[:, None] * 4 + np.arange(units)).ravel()
+    np.testing.assert_allclose(dense_covariance(kept), dense_covariance(normal)[np.ix_(index, index)], rtol=1e-12)
+    assert kept.unit_rows == (normal.unit_rows and rows == 5)
+    assert kept.unit_cols == (normal.unit_cols and units == 4)
 
 
 def test_draws_have_the_dense_covariance(normal):

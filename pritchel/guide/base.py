@@ -22,16 +22,18 @@ class LayerStart(NamedTuple):
     rng: np.random.Generator
 
 
-class ConditionalProjection(NamedTuple):
-    r"""$[a, 1]^\top \beta_k \mid \nu_k \sim N(\text{mean} + \text{slope}\,(\nu_k - m_{\nu_k}), \text{var})$ -- Eq. 8.
+class Projection(NamedTuple):
+    r"""Moments of $p_k = [a, 1]^\top \beta_k$, and how it moves with the unit's log scale -- Eq. 8.
 
-    Mean and variance have one entry an example and unit, the slope one an example. Both ways of taking the
-    likelihood's expectation, by sampling and by moments, read a family through this.
+    `slope` is $\mathrm{Cov}(p_k, \nu_k) / \mathrm{Var}\,\nu_k$, one an example, so that given the scale
+    $p_k \mid \nu_k \sim N(\text{mean} + \text{slope}\,(\nu_k - m_{\nu_k}),\; \text{var} - \text{slope}^2\,\mathrm{Var}\,\nu_k)$;
+    None where weights and scales are independent. Both ways of taking the likelihood's expectation, by sampling and
+    by moments, read a family through this.
     """
 
     mean: Projections
     var: Projections
-    slope: Float[AnyArray, "examples 1"] | None
+    slope: Float[AnyArray, " examples"] | None
 
 
 class LayerGuide(eqx.Module):
@@ -51,8 +53,8 @@ class LayerGuide(eqx.Module):
         """By how much E[base weights | log unit scale] moves for one unit of the log unit scale."""
 
     @abstractmethod
-    def project(self, inputs: Inputs, input_var: Inputs | None = None) -> ConditionalProjection:
-        """Distribution of `[inputs, 1] @ base_weights` given the log unit scales.
+    def project(self, inputs: Inputs, input_var: Inputs | None = None) -> Projection:
+        """Moments of `[inputs, 1] @ base_weights`.
 
         With `input_var` the inputs are uncertain, independent with these variances, and what they add to the variance
         is taken at the mean of the log unit scales.

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from pritchel.guide.base import ConditionalProjection, LayerGuide, LayerStart
+from pritchel.guide.base import LayerGuide, LayerStart, Projection
 from pritchel.guide.normal import Normal
 from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
 
@@ -71,9 +71,9 @@ class IndependentLayer(LayerGuide):
         """Zero: nothing couples weights to scales here."""
         return jnp.zeros(self.base.mean.shape[0])
 
-    def project(self, inputs: Inputs, input_var: Inputs | None = None) -> ConditionalProjection:
+    def project(self, inputs: Inputs, input_var: Inputs | None = None) -> Projection:
         """The projection, the same whatever the scales."""
-        return ConditionalProjection(*self.base.project_moments(inputs, input_var), None)
+        return Projection(*self.base.project_moments(inputs, input_var), None)
 
     def expected_weight_sq_sum(self) -> Scalar:
         """E of the sum of squares of the base weights."""

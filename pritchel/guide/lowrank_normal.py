@@ -10,22 +10,40 @@ from pritchel.numerics import LOG_2PI, log_det_diag_plus_low_rank
 from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
 
 
-def _unit(values: Float[AnyArray, "*shape"]) -> Float[AnyArray, "*shape"]:
-    return values / jnp.sqrt((values**2).sum())
+def _log_unit(log_values: Float[AnyArray, " entries"]) -> Float[AnyArray, " entries"]:
+    """Logs of positive values divided by their norm."""
+    return log_values - 0.5 * jnp.log((jnp.exp(2 * log_values)).sum())
+
+
+def project_low_rank(
+    mean: BaseWeights,
+    row_diag: Float[AnyArray, " rows"],
+    row_factor: Float[AnyArray, "rows rank"],
+    col_diag: UnitScales,
+    inputs: Inputs,
+    input_var: Inputs | None = None,
+) -> tuple[Projections, Projections]:
+    r"""Mean and variance of `[inputs, 1] @ weights` for $\mathcal{MN}(M, \Psi + HH^\top, \mathrm{diag}\,v)$ -- Eq. 8."""
+    squares = inputs**2 if input_var is None else inputs**2 + input_var
+    spread = squares @ row_diag[:-1] + row_diag[-1] + (project_mean(row_factor, inputs) ** 2).sum(-1)
+    if input_var is not None:
+        spread = spread + input_var @ (row_factor[:-1] ** 2).sum(-1)
+    return project_mean(mean, inputs), jnp.tensordot(spread, col_diag, 0) + carried_var(mean, input_var)
 
 
 class LowRankNormal(eqx.Module):
     r"""$\mathcal{MN}(M, \Psi + HH^\top, \mathrm{diag}\,v)$ over `rows x units`; $\Psi$ diagonal, $H$ `rows x rank`.
 
-    With `unit_norm`, the vectors $\Psi$, $H$ and $v$ are divided by their norms where they are used, which the
-    paper found to predict better: it caps the variance that unused units can add.
+    With `unit_rows` the vectors $\Psi$ and $H$, with `unit_cols` $v$, are divided by their norms where they are used,
+    which the paper found to predict better: it caps the variance that unused units can add.
     """
 
     mean: Float[AnyArray, "rows units"]
-    log_row_diag: Float[AnyArray, " rows"]
+    raw_log_row_diag: Float[AnyArray, " rows"]
     raw_row_factor: Float[AnyArray, "rows rank"]
-    log_col_diag: Float[AnyArray, " units"]
-    unit_norm: bool = eqx.field(static=True, default=False)
+    raw_log_col_diag: Float[AnyArray, " units"]
+    unit_rows: bool = eqx.field(static=True, default=False)
+    unit_cols: bool = eqx.field(static=True, default=False)
 
     @classmethod
     def start(
@@ -40,24 +58,34 @@ class LowRankNormal(eqx.Module):
             jnp.asarray(factor),
             jnp.zeros(units),
             unit_norm,
+            unit_norm,
         )
+
+    @property
+    def log_row_diag(self) -> Float[AnyArray, " rows"]:
+        r"""$\ln\Psi$."""
+        return _log_unit(self.raw_log_row_diag) if self.unit_rows else self.raw_log_row_diag
 
     @property
     def row_diag(self) -> Float[AnyArray, " rows"]:
         r"""$\Psi$, variances."""
-        diag = jnp.exp(self.log_row_diag)
-        return _unit(diag) if self.unit_norm else diag
+        return jnp.exp(self.log_row_diag)
 
     @property
     def row_factor(self) -> Float[AnyArray, "rows rank"]:
         r"""$H$."""
-        return _unit(self.raw_row_factor) if self.unit_norm else self.raw_row_factor
+        factor = self.raw_row_factor
+        return factor / jnp.sqrt((factor**2).sum()) if self.unit_rows else factor
+
+    @property
+    def log_col_diag(self) -> UnitScales:
+        r"""$\ln v$."""
+        return _log_unit(self.raw_log_col_diag) if self.unit_cols else self.raw_log_col_diag
 
     @property
     def col_diag(self) -> UnitScales:
         r"""$v$, variances."""
-        diag = jnp.exp(self.log_col_diag)
-        return _unit(diag) if self.unit_norm else diag
+        return jnp.exp(self.log_col_diag)
 
     @property
     def row_var(self) -> Float[AnyArray, " rows"]:
@@ -72,23 +100,16 @@ class LowRankNormal(eqx.Module):
     def entropy(self) -> Scalar:
         r"""$\frac{mK}{2}\ln 2\pi e + \frac12 (m \ln|V| + K \ln|U|)$ -- appendix, matrix normal entropy."""
         rows, units = self.mean.shape
-        log_det = rows * jnp.log(self.col_diag).sum() + units * log_det_diag_plus_low_rank(
-            self.row_diag, self.row_factor
-        )
-        return 0.5 * (rows * units * (1 + LOG_2PI) + log_det)
+        row_log_det = log_det_diag_plus_low_rank(self.log_row_diag, self.row_factor)
+        return 0.5 * (rows * units * (1 + LOG_2PI) + rows * self.log_col_diag.sum() + units * row_log_det)
 
     def expected_sq_sum(self) -> Scalar:
         """E of the sum of squares."""
         return (self.mean**2).sum() + self.col_diag.sum() * self.row_var.sum()
 
     def project_moments(self, inputs: Inputs, input_var: Inputs | None = None) -> tuple[Projections, Projections]:
-        """Mean and variance of `[inputs, 1] @ weights`: two inner products an example -- Eq. 8."""
-        diag, factor = self.row_diag, self.row_factor
-        squares = inputs**2 if input_var is None else inputs**2 + input_var
-        spread = squares @ diag[:-1] + diag[-1] + (project_mean(factor, inputs) ** 2).sum(-1)
-        if input_var is not None:
-            spread = spread + input_var @ (factor[:-1] ** 2).sum(-1)
-        return project_mean(self.mean, inputs), spread[:, None] * self.col_diag + carried_var(self.mean, input_var)
+        """Mean and variance of `[inputs, 1] @ weights`."""
+        return project_low_rank(self.mean, self.row_diag, self.row_factor, self.col_diag, inputs, input_var)
 
     def draw(self, noise: DrawNoiseRows) -> BaseWeights:
         """The matrix that standard normal noise of `rows + rank` rows maps to."""
@@ -96,28 +117,14 @@ class LowRankNormal(eqx.Module):
         rooted = jnp.sqrt(self.row_diag)[:, None] * noise[:rows] + self.row_factor @ noise[rows:]
         return self.mean + rooted * jnp.sqrt(self.col_diag)
 
-    def given_last_row(self) -> tuple["LowRankNormal", Float[AnyArray, " rows_but_one"]]:
-        r"""The other rows given the last one: a matrix normal whose mean moves by `slope` a unit of the last row.
-
-        $M_{\beta\mid\nu} = M_\beta + \text{slope}\,(\nu - m_\nu)^\top$ and
-        $U_{\beta\mid\nu} = \Psi_\beta + H_\beta (I - gg^\top) H_\beta^\top$ with $g = h_\nu / \sqrt u$,
-        $u = \Psi_\nu + |h_\nu|^2$ -- Eq. A.1, for any rank. The inner matrix has the root
-        $I - gg^\top / (1 + \sqrt{1 - |g|^2})$.
-        """
-        diag, factor = self.row_diag, self.row_factor
-        total = diag[-1] + (factor[-1] ** 2).sum()
-        slope = factor[:-1] @ factor[-1] / total
-        unit = factor[-1] / jnp.sqrt(total)
-        along = factor[:-1] @ unit
-        shrunk = factor[:-1] - jnp.outer(along, unit) / (1 + jnp.sqrt(diag[-1] / total))
-        rest = LowRankNormal(self.mean[:-1], jnp.log(diag[:-1]), shrunk, jnp.log(self.col_diag))
-        return rest, slope
-
     def keep(self, rows: np.ndarray, units: np.ndarray) -> "LowRankNormal":
-        """The marginal over some rows and units. Norms are written out: the parts of a unit vector have none."""
+        """The marginal over some rows and units. Where a part of a unit vector stays, its norm is written out."""
+        all_rows, all_units = len(rows) == self.mean.shape[0], len(units) == self.mean.shape[1]
         return LowRankNormal(
             self.mean[np.ix_(rows, units)],
-            jnp.log(self.row_diag)[rows],
+            self.log_row_diag[rows],
             self.row_factor[rows],
-            jnp.log(self.col_diag)[units],
+            self.log_col_diag[units],
+            self.unit_rows and all_rows,
+            self.unit_cols and all_units,
         )

@@ -10,8 +10,8 @@ from pritchel.shapes import AnyArray, BaseWeights, Inputs, Projections, Scalar
 
 
 def project_mean(weights: BaseWeights, inputs: Inputs) -> Projections:
-    """`[inputs, 1] @ weights`."""
-    return inputs @ weights[:-1] + weights[-1]
+    """`[inputs, 1] @ weights`. (The bias enters as an outer product: its gradient is then a product too, not a sum.)"""
+    return inputs @ weights[:-1] + jnp.tensordot(jnp.ones(inputs.shape[0], inputs.dtype), weights[-1], 0)
 
 
 def carried_var(weights: BaseWeights, input_var: Inputs | None) -> Projections | float:
@@ -57,7 +57,7 @@ class Normal(eqx.Module):
         """Mean and variance of `[inputs, 1] @ weights`, for inputs that may have variances of their own."""
         var = self.var
         squares = inputs**2 if input_var is None else inputs**2 + input_var
-        return project_mean(self.mean, inputs), squares @ var[:-1] + var[-1] + carried_var(self.mean, input_var)
+        return project_mean(self.mean, inputs), project_mean(var, squares) + carried_var(self.mean, input_var)
 
     def keep(self, *index: np.ndarray) -> "Normal":
         """The marginal over the given entries of each axis."""

@@ -6,8 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from pritchel.guide.base import ConditionalProjection, LayerGuide, LayerStart, family
-from pritchel.guide.lowrank_normal import LowRankNormal
+from pritchel.guide.base import LayerGuide, LayerStart, Projection, family
+from pritchel.guide.lowrank_normal import LowRankNormal, project_low_rank
+from pritchel.guide.normal import project_mean
 from pritchel.guide.semi_structured import start_semi_structured
 from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Scalar, UnitScales
 
@@ -27,15 +28,17 @@ class StructuredLayer(LayerGuide):
         return self.joint.mean[-1], self.joint.col_diag * self.joint.row_var[-1]
 
     def scale_slope(self) -> Float[AnyArray, " rows"]:
-        """The regression of the base weights on their unit's log scale."""
-        return self.joint.given_last_row()[1]
+        r"""$H_\beta h_\nu / (\Psi_\nu + |h_\nu|^2)$: the regression of the base weights on their unit's log scale."""
+        factor = self.joint.row_factor
+        return factor[:-1] @ factor[-1] / self.joint.row_var[-1]
 
-    def project(self, inputs: Inputs, input_var: Inputs | None = None) -> ConditionalProjection:
-        """The projection given the log unit scales -- Eq. 8."""
-        rest, slope = self.joint.given_last_row()
-        return ConditionalProjection(
-            *rest.project_moments(inputs, input_var), (inputs @ slope[:-1] + slope[-1])[:, None]
+    def project(self, inputs: Inputs, input_var: Inputs | None = None) -> Projection:
+        """The projection: all rows of the joint but the last."""
+        joint = self.joint
+        mean, var = project_low_rank(
+            joint.mean[:-1], joint.row_diag[:-1], joint.row_factor[:-1], joint.col_diag, inputs, input_var
         )
+        return Projection(mean, var, project_mean(self.scale_slope()[:, None], inputs)[:, 0])
 
     def expected_weight_sq_sum(self) -> Scalar:
         """E of the sum of squares of the base weights: all rows but the last."""

@@ -80,9 +80,10 @@ def _ravel(guide: NetworkGuide) -> np.ndarray:
 def _unravel(template: NetworkGuide, params: Any) -> NetworkGuide:
     """The guide of the template's shapes with the given parameters, numpy or JAX."""
     leaves, structure = jax.tree.flatten(template)
-    ends = np.cumsum([leaf.size for leaf in leaves])
-    parts = [params[end - leaf.size : end].reshape(leaf.shape) for leaf, end in zip(leaves, ends, strict=True)]
-    return jax.tree.unflatten(structure, parts)
+    sizes = [leaf.size for leaf in leaves]
+    is_numpy = isinstance(params, np.ndarray)
+    parts = np.split(params, np.cumsum(sizes)[:-1]) if is_numpy else jax.lax.split(params, sizes)
+    return jax.tree.unflatten(structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])
 
 
 class _Steps(NamedTuple):
@@ -118,12 +119,12 @@ def _run_chunk(
         grads, parts = jax.grad(loss, has_aux=True)(state.params, step)
         updates, optimizer = ADAM.update(grads, state.optimizer)
         params = state.params - step.learning_rate * trainable * updates
-        is_finite = jnp.isfinite(grads).all()
+        is_finite = jnp.isfinite(grads @ grads)
         kept = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), (params, optimizer), state[:2])
-        history = jax.tree.map(lambda trace, part: trace.at[index].set(part), history, parts)
+        history = jax.lax.dynamic_update_index_in_dim(history, jnp.stack(parts), index, 0)
         return _State(kept[0], kept[1], state.num_skipped + ~is_finite), history
 
-    empty = Elbo(*[jnp.zeros(steps.kl_weight.shape) for _ in Elbo._fields])
+    empty = jnp.zeros((*steps.kl_weight.shape, len(Elbo._fields)))
     return jax.lax.fori_loop(0, num_steps, body, (state, empty))
 
 
@@ -258,7 +259,7 @@ def fit(
             done += num_filled
             if done < settings.num_steps:
                 upcoming = feed.chunk(done)  # made while the chunk above computes
-            history.append(Elbo(*(np.asarray(part)[:num_filled] for part in trace)))
+            history.append(Elbo(*np.asarray(trace)[:num_filled].T))
             params = np.array(state.params)  # the next chunk takes the buffers over; an interrupt must not lose them
             newly_skipped, num_skipped = int(state.num_skipped) - num_skipped, int(state.num_skipped)
             if on_progress is not None:

@@ -3,15 +3,20 @@
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
 
+from pritchel.guide.base import Projection
 from pritchel.guide.network import NetworkGuide, draw_shared_scales, noise_shape
 from pritchel.model.network import Model, activate
-from pritchel.numerics import gauss_hermite, log_normal_moment, rectified_normal_moments
-from pritchel.shapes import AnyArray, Inputs, Outputs
+from pritchel.model.priors import Prior
+from pritchel.numerics import gauss_hermite, log_normal_moment, rectified_normal, times_columns
+from pritchel.shapes import AnyArray, Inputs, Outputs, Projections, UnitScales
 
 Objective = Literal["moments", "sampled"]
-NUM_SCALE_NODES = 3
+NUM_SCALE_NODES = 5
 
 
 class PassNoise(NamedTuple):
@@ -45,13 +50,16 @@ def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
     values = inputs
     for index, layer in enumerate(guide.layers):
         mean, var, slope = layer.project(values)
-        projection = mean + jnp.sqrt(var) * noise.projections[index]
         scales = layer.log_unit_scale_moments()
-        if scales is not None and layer_scales is not None:
+        if scales is None or layer_scales is None:
+            projection = mean + jnp.sqrt(var) * noise.projections[index]
+        else:
             log_unit_mean, log_unit_var = scales
             deviation = jnp.sqrt(log_unit_var) * noise.log_unit_scales[index]
             if slope is not None:
-                projection = projection + slope * deviation
+                mean = mean + slope[:, None] * deviation
+                var = jnp.maximum(var - jnp.tensordot(slope**2, log_unit_var, 0), 1e-6 * var)
+            projection = mean + jnp.sqrt(var) * noise.projections[index]
             log_scale = log_unit_mean + deviation + layer_scales[index]
             projection = projection * jnp.exp(model.prior.log_weight_scale(log_scale, slabs[index]))
         values = activate(model.activation, projection)
@@ -61,31 +69,69 @@ def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
 def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: PassNoise) -> tuple[Outputs, Outputs]:
     r"""Mean and variance of the network's output with all units integrated out, given the scales that units share.
 
-    ReLU is positively homogeneous, $\mathrm{relu}(s b) = s\,\mathrm{relu}(b)$, and $b$ is Gaussian given $\nu$, so a
-    unit's first two moments are closed forms summed over Gauss-Hermite nodes of $\nu$. With one hidden layer that is
-    exact up to the nodes; in deeper ones the next layer takes its inputs as independent with these moments.
+    ReLU is positively homogeneous, $\mathrm{relu}(s p) = s\,\mathrm{relu}(p)$, so a unit's scale and its rectified
+    projection are averaged in closed form. With one hidden layer the outcome is the bound itself (see
+    `scaled_unit_moments` for what that leaves out); in deeper ones the next layer takes its inputs as independent with
+    these moments.
     """
     layer_scales, slabs = draw_shared_scales(guide, noise.log_layer_scales, noise.log_slab_sq)
     mean, var = inputs, None
     for index, layer in enumerate(guide.layers):
-        projection_mean, projection_var, slope = layer.project(mean, var)
+        projection = layer.project(mean, var)
         scales = layer.log_unit_scale_moments()
         if scales is None or layer_scales is None:
-            mean, second = rectified_normal_moments(projection_mean, projection_var)
+            mean, cdf = rectified_normal(projection.mean, projection.var)
+            second = projection.mean * mean + projection.var * cdf
         else:
-            log_unit_mean, log_unit_var = scales
-            nodes, weights = gauss_hermite(NUM_SCALE_NODES)
-            mean, second = jnp.zeros(()), jnp.zeros(())
-            for node, weight in zip(nodes, weights, strict=True):
-                deviation = float(node) * jnp.sqrt(log_unit_var)
-                log_scale = model.prior.log_weight_scale(log_unit_mean + deviation + layer_scales[index], slabs[index])
-                scale = jnp.exp(log_scale)
-                shifted = projection_mean if slope is None else projection_mean + slope * deviation
-                first_q, second_q = rectified_normal_moments(shifted, projection_var)
-                mean = mean + float(weight) * scale * first_q
-                second = second + float(weight) * scale**2 * second_q
-        var = jnp.maximum(second - mean**2, 0.0)
+            tilted = tilted_scales(model.prior, *scales, layer_scales[index], slabs[index])
+            mean, second = scaled_unit_moments(projection, *tilted)
+        var = jax.nn.relu(second - mean**2)
     return scaled_output_moments(guide, *guide.output.project_moments(mean, var))
+
+
+class Tilted(NamedTuple):
+    r"""$E[t]$ of a positive function $t$ of a unit's log scale $\nu$, and by how much weighting with $t$ moves $E[\nu]$."""
+
+    norm: UnitScales
+    shift: UnitScales
+
+
+def tilted_scales(
+    prior: Prior,
+    log_unit_mean: UnitScales,
+    log_unit_var: UnitScales,
+    log_layer_scale: Float[AnyArray, ""],
+    log_slab_sq: Float[AnyArray, "#units"] | None,
+) -> tuple[Tilted, Tilted]:
+    """Weighting with the weights' scale and with its square, by Gauss-Hermite nodes: work of the order of the units."""
+    nodes, weights = gauss_hermite(NUM_SCALE_NODES)
+    sd = jnp.sqrt(log_unit_var)
+    log_scale = log_unit_mean + log_layer_scale + jnp.tensordot(jnp.asarray(nodes, sd.dtype), sd, 0)
+    scale = jnp.exp(prior.log_weight_scale(log_scale, log_slab_sq))
+    means = jnp.asarray(np.stack([weights, weights * nodes]), sd.dtype)
+    by_scale, by_square = means @ scale, means @ scale**2
+    return Tilted(by_scale[0], by_scale[1] / by_scale[0] * sd), Tilted(by_square[0], by_square[1] / by_square[0] * sd)
+
+
+def scaled_unit_moments(projection: Projection, by_scale: Tilted, by_square: Tilted) -> tuple[Projections, Projections]:
+    r"""$E[s\,\mathrm{relu}(p)]$ and $E[s^2\,\mathrm{relu}(p)^2]$ for a scale $s(\nu)$ and a projection $p$ coupled to $\nu$.
+
+    $E[s\,\mathrm{relu}(p)] = E[s]\,E_s[\mathrm{relu}(p)]$, where $E_s$ weights $\nu$ by $s$. Weighting a Gaussian by
+    $e^{c\nu}$ moves its mean and leaves its variance, and $\ln s$ is straight or nearly so over the width of $q(\nu)$:
+    so under $E_s$ the projection is Gaussian with its mean moved by slope times shift. Independent of the scale, or
+    under the unregularized horseshoe, that is exact; with a slab it neglects the bend of $\ln s$ times slope squared.
+    The second moment is carried from one shift to the other by its Taylor series to second order.
+    """
+    mean, var, slope = projection
+    if slope is None:
+        first, cdf = rectified_normal(mean, var)
+        second = mean * first + var * cdf
+    else:
+        mean = mean + jnp.tensordot(slope, by_scale.shift, 0)
+        gap = jnp.tensordot(slope, by_square.shift - by_scale.shift, 0)
+        first, cdf = rectified_normal(mean, var)
+        second = (mean + 2 * gap) * first + (var + gap**2) * cdf
+    return times_columns(first, by_scale.norm), times_columns(second, by_square.norm)
 
 
 def scaled_output_moments(guide: NetworkGuide, mean: Outputs, var: Outputs) -> tuple[Outputs, Outputs]:
