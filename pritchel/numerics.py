@@ -10,7 +10,7 @@ from pritchel.shapes import AnyArray, Scalar
 LOG_2PI = float(np.log(2 * np.pi))
 
 
-def standard_normal_log_density(expected_sq_sum: Scalar, num_entries: int) -> Scalar:
+def standard_normal_log_density(expected_sq_sum: Scalar, num_entries: Scalar | int) -> Scalar:
     """Expected log density, under N(0, 1), of entries whose expected squares sum to `expected_sq_sum`."""
     return -0.5 * (num_entries * LOG_2PI + expected_sq_sum)
 
@@ -72,9 +72,19 @@ def gauss_hermite(num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes, weights / weights.sum()
 
 
-def log_det_diag_plus_low_rank(log_diag: Float[AnyArray, " rows"], factor: Float[AnyArray, "rows rank"]) -> Scalar:
-    r"""$\ln|\mathrm{diag}(d) + HH^\top| = \sum_i \ln d_i + \ln|I_r + H^\top \mathrm{diag}(d)^{-1} H|$, from $\ln d$."""
-    inner = jnp.eye(factor.shape[1], dtype=factor.dtype) + (factor.T * jnp.exp(-log_diag)) @ factor
+def log_det_diag_plus_low_rank(
+    log_diag: Float[AnyArray, " rows"],
+    factor: Float[AnyArray, "rows rank"],
+    counts: Float[AnyArray, " rows"] | None = None,
+) -> Scalar:
+    r"""$\ln|\mathrm{diag}(d) + HH^\top| = \sum_i \ln d_i + \ln|I_r + H^\top \mathrm{diag}(d)^{-1} H|$, from $\ln d$.
+
+    With `counts`, of the matrix in which row i occurs so many times over.
+    """
+    precision = jnp.exp(-log_diag)
+    if counts is not None:
+        log_diag, precision = counts * log_diag, counts * precision
+    inner = jnp.eye(factor.shape[1], dtype=factor.dtype) + (factor.T * precision) @ factor
     if factor.shape[1] == 1:  # the paper's case: no factorization to compile
         return log_diag.sum() + jnp.log(inner[0, 0])
     return log_diag.sum() + 2 * jnp.log(jnp.diagonal(jnp.linalg.cholesky(inner))).sum()

@@ -10,7 +10,14 @@ import pytest
 
 from pritchel import HorseshoeRegressor
 
-TINY = {"hidden": (8,), "num_steps": 400, "learning_rate": 0.05, "progress": False, "random_state": 0}
+TINY = {
+    "hidden": (8,),
+    "num_steps": 400,
+    "learning_rate": 0.05,
+    "num_members": 1,
+    "progress": False,
+    "random_state": 0,
+}
 
 
 @pytest.fixture

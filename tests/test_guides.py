@@ -40,6 +40,7 @@ def build(family="structured", prior="regularized_horseshoe", hidden=(5,), seed=
         GaussianLikelihood.create((1.0, 0.5), 20.0),
         options.pop("activation", "relu"),
         half_cauchy,
+        options.pop("linear", True),
     )
     rng = np.random.default_rng(seed)
     with mock.patch("pritchel.guide.network.START_SD", 0.3):  # wide enough for every variance to matter
@@ -59,6 +60,8 @@ def draw_noise_shapes(guide):
         noise_shape(len(layers)),
         tuple(noise_shape(*slab.mean.shape) for slab in guide.log_slab_sq),
         noise_shape(*guide.output.mean.shape),
+        noise_shape(),
+        None if guide.linear is None else noise_shape(*guide.linear.mean.shape),
         noise_shape(),
     )
 
@@ -214,11 +217,13 @@ def test_weight_and_unit_scale_terms_are_monte_carlo_means(x64, family):
 def _scale_terms_without_unit_scales(model, guide):
     from pritchel.model.scales import half_cauchy_exact
 
-    layer, output = guide.log_layer_scales, guide.log_output_scale
-    total = half_cauchy_exact(layer.mean, layer.var, model.prior.log_layer_scale_prior).sum() + layer.entropy()
-    return float(
-        total + half_cauchy_exact(output.mean, output.var, model.prior.log_output_scale_prior) + output.entropy()
+    prior = model.prior
+    pairs = (
+        (guide.log_layer_scales, prior.log_layer_scale_prior),
+        (guide.log_output_scale, prior.log_output_scale_prior),
+        (guide.log_linear_scale, prior.log_linear_scale_prior),
     )
+    return float(sum(half_cauchy_exact(q.mean, q.var, at).sum() + q.entropy() for q, at in pairs))
 
 
 def test_structured_without_coupling_is_semi_structured(x64):
@@ -287,6 +292,8 @@ def test_mean_mask_marks_only_weight_means(x64, family):
             np.testing.assert_array_equal(old, new)
         np.testing.assert_allclose(before.entropy(), after.entropy())
     np.testing.assert_allclose(moved.output.mean, guide.output.mean + 1)
+    np.testing.assert_allclose(moved.linear.mean, guide.linear.mean + 1)
+    np.testing.assert_array_equal(moved.linear.log_sd, guide.linear.log_sd)
     np.testing.assert_array_equal(moved.likelihood, guide.likelihood)
 
 
@@ -302,7 +309,7 @@ def test_bound_is_below_the_evidence_and_meets_it(x64):
     """With no hidden unit left the model is y = b + noise with b ~ N(0, 1): the evidence is a small integral."""
     from scipy import integrate, stats
 
-    model, guide = build("factorized", "gaussian", (5,))
+    model, guide = build("factorized", "gaussian", (5,), linear=False)
     model = eqx.tree_at(lambda m: m.likelihood, model, GaussianLikelihood.create((4000.0, 1000.0), 6.0))
     guide = keep_units(guide, (np.array([], int),))
     guide = eqx.tree_at(lambda g: (g.output, g.likelihood), guide, (_first_output(guide.output), guide.likelihood[:1]))

@@ -19,8 +19,8 @@ def normal(request) -> LowRankNormal:
         jnp.asarray(rng.normal(-1, 0.5, 5)),
         jnp.asarray(rng.normal(size=(5, rank))),
         jnp.asarray(rng.normal(-0.5, 0.4, 4)),
-        unit_norm,
-        unit_norm,
+        unit_rows=unit_norm,
+        unit_cols=unit_norm,
     )
 
 
@@ -76,13 +76,15 @@ def test_structured_projection_given_the_log_scales_is_the_dense_conditional(nor
         np.testing.assert_allclose(got_var, np.diag(projector @ given_cov @ projector.T), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("rows", "units"), [(5, 4), (5, 2), (3, 4), (3, 2)])
-def test_keeping_part_is_the_dense_marginal_and_frees_only_the_norms_it_cut(normal, rows, units):
-    kept = normal.keep(np.arange(rows), np.arange(units))
-    index = (np.arange(rows)[:, None] * 4 + np.arange(units)).ravel()
-    np.testing.assert_allclose(dense_covariance(kept), dense_covariance(normal)[np.ix_(index, index)], rtol=1e-12)
-    assert kept.unit_rows == (normal.unit_rows and rows == 5)
-    assert kept.unit_cols == (normal.unit_cols and units == 4)
+def test_a_row_or_unit_that_counts_twice_is_there_twice(normal):
+    """Entropy, squares and norms with counts are those of the matrix in which the row and the unit are repeated."""
+    rows, units = np.array([0, 1, 1, 1, 2, 3, 4]), np.array([0, 1, 2, 2, 3])
+    repeated = normal.take(rows, units)
+    counted = normal.count(np.bincount(rows).astype(float), np.bincount(units).astype(float))
+    assert float(counted.entropy()) == pytest.approx(float(repeated.entropy()), rel=1e-12)
+    assert float(counted.expected_sq_sum()) == pytest.approx(float(repeated.expected_sq_sum()), rel=1e-12)
+    np.testing.assert_allclose(counted.row_var, repeated.row_var[np.array([0, 1, 4, 5, 6])], rtol=1e-12)
+    np.testing.assert_allclose(counted.col_diag, repeated.col_diag[np.array([0, 1, 2, 4])], rtol=1e-12)
 
 
 def test_draws_have_the_dense_covariance(normal):
@@ -100,7 +102,7 @@ def test_draws_have_the_dense_covariance(normal):
 
 def test_keep_is_the_dense_marginal(normal):
     rows, units = np.array([0, 3, 4]), np.array([1, 3])
-    kept = normal.keep(rows, units)
+    kept = normal.written_out().take(rows, units)
     flat = (rows[:, None] * 4 + units).ravel()
     np.testing.assert_allclose(dense_covariance(kept), dense_covariance(normal)[np.ix_(flat, flat)], rtol=1e-12)
     np.testing.assert_allclose(kept.mean, np.asarray(normal.mean)[np.ix_(rows, units)])

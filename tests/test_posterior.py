@@ -113,11 +113,19 @@ def test_pruned_network_predicts_what_the_full_one_does(sparse, table):
     assert sparse.posterior_.members[0].guide.widths == (3, 12, 6, 1), "pruning changed the original"
 
 
-def test_pruning_everything_leaves_the_constant(fitted, table):
-    with pytest.warns(diagnostics.FitWarning, match="no unit"):
-        empty = fitted.prune(delta=1e6)
-    assert empty.prune_report_.kept == (0,)
-    prediction = empty.predict(table[0])
+def test_pruning_everything_leaves_the_linear_path_or_the_constant(fitted, table):
+    X, _ = table
+    with pytest.warns(diagnostics.FitWarning, match="linear path"):
+        linear = fitted.prune(delta=1e6)
+    assert linear.prune_report_.kept == (0,)
+    prediction = linear.predict(X)
+    coefficients = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), prediction, rcond=None)[0]
+    np.testing.assert_allclose(np.column_stack([X, np.ones(len(X))]) @ coefficients, prediction, rtol=1e-9)
+    assert np.ptp(prediction) > 0.1
+    without = HorseshoeRegressor(**{**TINY, "linear": False, "num_steps": 50}).fit(*table)
+    with pytest.warns(diagnostics.FitWarning, match="constant"):
+        empty = without.prune(delta=1e6)
+    prediction = empty.predict(X)
     np.testing.assert_allclose(prediction, prediction[0])
 
 

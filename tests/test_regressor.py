@@ -19,7 +19,7 @@ from tests.conftest import TINY
 
 
 @parametrize_with_checks(
-    [HorseshoeRegressor(hidden=(4,), num_steps=300, learning_rate=0.05, num_draws=25, progress=False)]
+    [HorseshoeRegressor(hidden=(4,), num_steps=300, learning_rate=0.05, num_members=1, num_draws=25, progress=False)]
 )
 def test_scikit_learn_conventions(estimator, check):
     with warnings.catch_warnings():
@@ -130,6 +130,10 @@ def test_paper_settings():
         "kl_warmup": 0.0,
         "half_cauchy": "auxiliary",
         "objective": "sampled",
+        "linear": False,
+        "learn_layer_scale": True,
+        "drop_dead_units": False,
+        "num_members": 1,
     }
     assert {name: params[name] for name in wanted} == wanted
 
@@ -146,6 +150,8 @@ def test_paper_settings():
         {"slab_sharing": "unit", "hidden": (4, 3), "layer_scale_prior": (1e-5, 1e-3)},
         {"early_stopping": True, "patience": 1},
         {"objective": "sampled", "family": "tied"},
+        {"linear": False},
+        {"num_steps": "auto", "batch_size": "auto", "learning_rate": 0.02},
     ],
     ids=lambda change: "-".join(map(str, change)),
 )

@@ -25,28 +25,36 @@ from pritchel.model.scales import HALF_CAUCHY
 from pritchel.posterior import diagnostics
 from pritchel.posterior.draws import Member
 from pritchel.posterior.predict import Posterior
-from pritchel.posterior.prune import DELTA, P0, PruneReport, prune, surviving_units
+from pritchel.posterior.prune import DELTA, P0, PruneReport, PruneReports, prune, surviving_units
 
 MAX_COLLAPSE_ROWS = 2000
+
+
+def default_steps(num_rows: int) -> tuple[int, int]:
+    """Steps, and rows in a batch: 8,000 of 128 for a table of up to 10,000 rows, then slowly more of both."""
+    growth = float(np.clip(np.sqrt(num_rows / 10_000), 1, 4))
+    return 1000 * round(8 * growth), 128 if num_rows < 20_000 else 256
 
 
 class HorseshoeEstimator(BaseEstimator):
     """Options and fitting; subclasses put questions to the fitted posterior."""
 
     n_features_in_: int
-    prune_report_: Any  # a PruneReport, or one a member
+    prune_report_: Any  # a PruneReport, or PruneReports for several members
 
     def __init__(
         self,
         *,
-        hidden: int | tuple[int, ...] = (50,),
+        hidden: int | tuple[int, ...] = (100, 100),
         prior: str = "regularized_horseshoe",
         family: str = "structured",
         rank: int = 1,
+        linear: bool = True,
         activation: str = "relu",
         unit_scale_prior: float | tuple[float, ...] = 1.0,
         layer_scale_prior: float | tuple[float, ...] = 1e-5,
         output_scale_prior: float = 5.0,
+        linear_scale_prior: float = 1.0,
         slab: tuple[float, float] = (2.0, 6.0),
         slab_sharing: Literal["network", "layer", "unit"] = "network",
         noise_prior: tuple[float, float] = (0.1, 0.01),
@@ -54,16 +62,17 @@ class HorseshoeEstimator(BaseEstimator):
         unit_norm: bool = True,
         learn_layer_scale: bool = False,
         objective: Literal["auto", "moments", "sampled"] = "auto",
-        num_steps: int = 8000,
-        batch_size: int = 128,
+        num_steps: Literal["auto"] | int = "auto",
+        batch_size: Literal["auto"] | int = "auto",
         learning_rate: float = 0.02,
         schedule: Literal["cosine", "constant"] = "cosine",
         kl_warmup: float = 0.5,
+        drop_dead_units: Literal["auto"] | bool = "auto",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         patience: int = 5,
         warm_start: bool = False,
-        num_members: int = 1,
+        num_members: int = 3,
         num_draws: int = 200,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -73,10 +82,12 @@ class HorseshoeEstimator(BaseEstimator):
         self.prior = prior
         self.family = family
         self.rank = rank
+        self.linear = linear
         self.activation = activation
         self.unit_scale_prior = unit_scale_prior
         self.layer_scale_prior = layer_scale_prior
         self.output_scale_prior = output_scale_prior
+        self.linear_scale_prior = linear_scale_prior
         self.slab = slab
         self.slab_sharing = slab_sharing
         self.noise_prior = noise_prior
@@ -89,6 +100,7 @@ class HorseshoeEstimator(BaseEstimator):
         self.learning_rate = learning_rate
         self.schedule = schedule
         self.kl_warmup = kl_warmup
+        self.drop_dead_units = drop_dead_units
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -103,9 +115,11 @@ class HorseshoeEstimator(BaseEstimator):
     def paper(cls, **changes: Any) -> Self:
         """The settings of Ghosh, Yao and Doshi-Velez (2018); any argument can be changed."""
         settings: dict[str, Any] = {
+            "hidden": (50,),
             "prior": "regularized_horseshoe",
             "family": "structured",
             "rank": 1,
+            "linear": False,
             "activation": "relu",
             "unit_scale_prior": 1.0,
             "layer_scale_prior": 1e-5,
@@ -122,6 +136,8 @@ class HorseshoeEstimator(BaseEstimator):
             "learning_rate": 0.005,
             "schedule": "constant",
             "kl_warmup": 0.0,
+            "drop_dead_units": False,
+            "num_members": 1,
         }
         return cls(**(settings | changes))
 
@@ -150,13 +166,16 @@ class HorseshoeEstimator(BaseEstimator):
         smaller: Any = copy.copy(self)
         smaller.posterior_ = posterior.replace_members(members)
         smaller._train_data = getattr(self, "_train_data", None)
-        reports = [PruneReport(member.offered, tuple(map(len, member.kept)), delta, p0) for member in members]
+        reports = PruneReports(
+            PruneReport(member.offered, tuple(map(len, member.kept)), delta, p0) for member in members
+        )
         smaller.prune_report_ = reports[0] if len(reports) == 1 else reports
         smaller._describe_units()
         if any(0 in report.kept for report in reports):
+            rest = "its linear path" if self.linear else "the constant in its output layer"
             warnings.warn(
-                "Pruning left a hidden layer with no unit, so the network is now the constant in its output layer. "
-                "If that is not what the data say, lower delta or look at is_collapsed_.",
+                f"Pruning left a hidden layer with no unit, so the network is now {rest}. If that is not what the data "
+                "say, lower delta or look at is_collapsed_.",
                 diagnostics.FitWarning,
                 stacklevel=2,
             )
@@ -175,8 +194,8 @@ class HorseshoeEstimator(BaseEstimator):
     def _num_targets(self) -> int:
         return len(self.posterior_.standardizer.target_mean)
 
-    def _fit_settings(self) -> FitSettings:
-        """Check every option, and gather those of the training loop."""
+    def _fit_settings(self, num_rows: int) -> FitSettings:
+        """Check every option, and gather those of the training loop for a table of so many distinct rows."""
         checks.check_widths(self.hidden)
         checks.check_choice("prior", self.prior, PRIORS)
         checks.check_choice("family", self.family, FAMILIES)
@@ -189,20 +208,26 @@ class HorseshoeEstimator(BaseEstimator):
                 "Use objective='auto' or 'sampled'."
             )
         checks.check_choice("schedule", self.schedule, ("cosine", "constant"))
+        checks.check_choice("drop_dead_units", self.drop_dead_units, ("auto", True, False))
         checks.check_choice("slab_sharing", self.slab_sharing, ("network", "layer", "unit"))
-        for name in ("rank", "num_steps", "batch_size", "patience", "num_members", "num_draws"):
+        for name in ("rank", "patience", "num_members", "num_draws"):
             checks.check_integer(name, getattr(self, name), at_least=1)
+        for name in ("num_steps", "batch_size"):
+            if getattr(self, name) != "auto":
+                checks.check_integer(name, getattr(self, name), at_least=1)
+        num_steps, batch_size = default_steps(num_rows)
         checks.check_number("learning_rate", self.learning_rate, above=0)
         checks.check_number("kl_warmup", self.kl_warmup, at_least=0, at_most=1)
         checks.check_number("validation_fraction", self.validation_fraction, above=0, at_most=0.9)
         return FitSettings(
-            num_steps=int(self.num_steps),
-            batch_size=int(self.batch_size),
+            num_steps=num_steps if self.num_steps == "auto" else int(self.num_steps),
+            batch_size=batch_size if self.batch_size == "auto" else int(self.batch_size),
             learning_rate=float(self.learning_rate),
             schedule=self.schedule,
             kl_warmup=float(self.kl_warmup),
             objective=self._objective(),
             patience=int(self.patience) if self.early_stopping else None,
+            drop_dead_units=self.drop_dead_units,
         )
 
     def _objective(self) -> Objective:
@@ -213,18 +238,20 @@ class HorseshoeEstimator(BaseEstimator):
     def _model(self, num_rows: float) -> Model:
         num_hidden = len(checks.check_widths(self.hidden))
         checks.check_number("output_scale_prior", self.output_scale_prior, above=0)
+        checks.check_number("linear_scale_prior", self.linear_scale_prior, above=0)
         prior = make_prior(
             self.prior,
             num_hidden,
             unit_scale=checks.check_scales("unit_scale_prior", self.unit_scale_prior, num_hidden),
             layer_scale=checks.check_scales("layer_scale_prior", self.layer_scale_prior, num_hidden),
             output_scale=float(self.output_scale_prior),
+            linear_scale=float(self.linear_scale_prior),
             slab=checks.check_pair("slab", self.slab, "shape and rate of an inverse gamma"),
             slab_sharing=self.slab_sharing,
         )
         noise_prior = checks.check_pair("noise_prior", self.noise_prior, "shape and rate of a gamma")
         likelihood = GaussianLikelihood.create(noise_prior, float(num_rows))
-        return Model(prior, likelihood, self.activation, self.half_cauchy)  # pyright: ignore[reportArgumentType]
+        return Model(prior, likelihood, self.activation, self.half_cauchy, bool(self.linear))  # pyright: ignore[reportArgumentType]
 
     def _guide_spec(self) -> GuideSpec:
         return GuideSpec(
@@ -285,15 +312,17 @@ class HorseshoeEstimator(BaseEstimator):
 
     def _fit_table(self, inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray | None) -> None:
         """Fit all members to a checked table and describe the outcome."""
-        settings = self._fit_settings()
+        self._fit_settings(len(inputs))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         starts: list[Member] = []
         old_standardizer = None
         if self.warm_start and hasattr(self, "posterior_"):
             starts, old_standardizer = self._check_warm_start(targets.shape[1]), self.posterior_.standardizer
-            settings = settings._replace(kl_warmup=0.0)
         data, standardizer = prepare(inputs, targets, weights, standardizer=old_standardizer)
+        settings = self._fit_settings(len(data.inputs))
         train, held_out = self._hold_out(data, seed)
+        if starts:
+            settings = settings._replace(kl_warmup=0.0)
         trials = []
         for member in range(self.num_members):
             model = self._model(train.weights.sum())
@@ -308,8 +337,8 @@ class HorseshoeEstimator(BaseEstimator):
         results = self._run(trials, settings)
         members = []
         for index, (trial, result) in enumerate(zip(trials, results, strict=False)):
-            fresh = Member.unpruned(trial.model, result.guide)
-            members.append(starts[index]._replace(model=trial.model, guide=result.guide) if starts else fresh)
+            start = starts[index] if starts else Member.unpruned(trial.model, trial.guide)
+            members.append(start.reduced(result.guide, result.kept)._replace(model=trial.model))
         self.posterior_ = Posterior(members, standardizer, seed, self.num_draws)
         self._train_data = data
         self._describe(results)
@@ -359,8 +388,9 @@ class HorseshoeEstimator(BaseEstimator):
         else:
             kept = np.asarray([[len(units) for units in surviving_units(member.guide)] for member in members])
         self.units_kept_ = kept[0] if len(members) == 1 else kept
-        self.unit_scales_ = diagnostics.unit_scales(members[0].guide)
-        self.weight_norms_ = diagnostics.weight_norms(members[0].model, members[0].guide)
+        first = members[0]
+        self.unit_scales_ = first.per_offered_unit(diagnostics.unit_scales(first.guide))
+        self.weight_norms_ = first.per_offered_unit(diagnostics.weight_norms(first.model, first.guide))
 
     def _warn_if_collapsed(self, data: Dataset) -> None:
         rows = np.linspace(0, len(data.inputs) - 1, min(len(data.inputs), MAX_COLLAPSE_ROWS)).astype(int)
@@ -374,7 +404,6 @@ class HorseshoeEstimator(BaseEstimator):
         )
 
     def _fine_tune(self, members: list[Member], num_steps: int, X: Any, y: Any, sample_weight: Any) -> list[Member]:
-        settings = self._fit_settings()._replace(num_steps=num_steps, kl_warmup=0.0, patience=None)
         if X is None:
             data = getattr(self, "_train_data", None)
             if data is None:
@@ -385,6 +414,9 @@ class HorseshoeEstimator(BaseEstimator):
         else:
             table = copy.copy(self)._check_training_table(X, y, sample_weight)
             data, _ = prepare(*table, standardizer=self.posterior_.standardizer)
+        settings = self._fit_settings(len(data.inputs))._replace(
+            num_steps=num_steps, kl_warmup=0.0, patience=None, drop_dead_units=False
+        )
         trials = [
             Trial(
                 member.model,

@@ -135,7 +135,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
             inputs = prepare(table, np.arange(len(table), dtype=float)[:, None])[1].scale_inputs(table)
         rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         num_targets = self._num_targets if is_fitted else 1
-        self._fit_settings()
+        self._fit_settings(2)
         model = self._model(0.0)
         widths = (inputs.shape[1], *checks.check_widths(self.hidden), num_targets)
         weights = draw_prior_weights(model, widths, n_samples, rng)

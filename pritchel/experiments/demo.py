@@ -29,13 +29,16 @@ def run_demo(folder: Path, say: Callable[[str], None] = print) -> tuple[list[Dem
 
     say("Fitting the toy curve: 500 noisy points of a sine, 200 units offered ...")
     train, test = sine(500, seed=0), sine(500, seed=1)
-    curve = _fit_and_score("sine", HorseshoeRegressor(hidden=(200,), random_state=0), (*train, *test), rows, say)
+    curve = _fit_and_score(
+        "sine", HorseshoeRegressor(hidden=(200,), num_members=1, random_state=0), (*train, *test), rows, say
+    )
 
     say("Fitting scikit-learn's diabetes table: 353 rows for training, 50 units offered ...")
     X, y = load_diabetes(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     held, kept = order[:89], order[89:]
-    _fit_and_score("diabetes", HorseshoeRegressor(random_state=0), (X[kept], y[kept], X[held], y[held]), rows, say)
+    table = HorseshoeRegressor(hidden=(50,), num_members=1, random_state=0)
+    _fit_and_score("diabetes", table, (X[kept], y[kept], X[held], y[held]), rows, say)
 
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "demo.png"

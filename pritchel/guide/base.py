@@ -26,9 +26,9 @@ class Projection(NamedTuple):
     r"""Moments of $p_k = [a, 1]^\top \beta_k$, and how it moves with the unit's log scale -- Eq. 8.
 
     `slope` is $\mathrm{Cov}(p_k, \nu_k) / \mathrm{Var}\,\nu_k$, one an example, so that given the scale
-    $p_k \mid \nu_k \sim N(\text{mean} + \text{slope}\,(\nu_k - m_{\nu_k}),\; \text{var} - \text{slope}^2\,\mathrm{Var}\,\nu_k)$;
-    None where weights and scales are independent. Both ways of taking the likelihood's expectation, by sampling and
-    by moments, read a family through this.
+    $p_k \mid \nu_k \sim N(\text{mean} + \text{slope}\,(\nu_k - m_{\nu_k}),
+    \text{var} - \text{slope}^2\,\mathrm{Var}\,\nu_k)$; None where weights and scales are independent. Both ways of
+    taking the likelihood's expectation, by sampling and by moments, read a family through this.
     """
 
     mean: Projections
@@ -78,8 +78,26 @@ class LayerGuide(eqx.Module):
         """One draw of the base weights and log unit scales from `fan_in + 1 + num_shared_noise_rows` rows of noise."""
 
     @abstractmethod
-    def keep(self, inputs: np.ndarray, units: np.ndarray) -> "LayerGuide":
-        """The marginal over some inputs and units, which is what pruning leaves. The bias row always stays."""
+    def take(self, inputs: np.ndarray, units: np.ndarray) -> "LayerGuide":
+        """The entries of some inputs and units, as they stand; the bias row always stays."""
+
+    def count(self, inputs: np.ndarray, units: np.ndarray) -> "LayerGuide":
+        """Let each input and unit stand for so many alike; itself where they are independent and need no stand-in."""
+        return self
+
+    def written_out(self) -> "LayerGuide":
+        """The same distribution with nothing, norm or count, that ties an input or unit to the others."""
+        return self
+
+    @property
+    def num_weights(self) -> Scalar | int:
+        """Base weights, each as often as it counts."""
+        return self.base_mean.size
+
+    @property
+    def unit_counts(self) -> UnitScales | None:
+        """How many units each stands for; None: itself alone."""
+        return None
 
     @abstractmethod
     def weight_mean_mask(self) -> "LayerGuide":

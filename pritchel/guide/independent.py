@@ -40,8 +40,8 @@ class WeightGuide(Protocol):
         """The matrix that standard normal noise maps to."""
         ...
 
-    def keep(self, rows: np.ndarray, units: np.ndarray) -> "WeightGuide":
-        """The marginal over some rows and units."""
+    def take(self, rows: np.ndarray, units: np.ndarray) -> "WeightGuide":
+        """The entries of some rows and units."""
         ...
 
 
@@ -95,11 +95,11 @@ class IndependentLayer(LayerGuide):
             return self.base.draw(noise), None
         return self.base.draw(noise[:-1]), self.log_unit_scales.draw(noise[-1])
 
-    def keep(self, inputs: np.ndarray, units: np.ndarray) -> "IndependentLayer":
-        """The marginal over some inputs and units."""
+    def take(self, inputs: np.ndarray, units: np.ndarray) -> "IndependentLayer":
+        """The entries of some inputs and units."""
         rows = np.append(inputs, self.base.mean.shape[0] - 1)
         scales = self.log_unit_scales
-        return IndependentLayer(self.base.keep(rows, units), None if scales is None else scales.keep(units))
+        return type(self)(self.base.take(rows, units), None if scales is None else scales.take(units))
 
     def weight_mean_mask(self) -> "IndependentLayer":
         """1 at the means of the base weights, 0 elsewhere."""

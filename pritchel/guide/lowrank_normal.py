@@ -1,6 +1,7 @@
 """The matrix normal with diagonal-plus-low-rank rows, shared by the semi-structured and structured families."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -9,26 +10,17 @@ from pritchel.guide.normal import carried_var, project_mean
 from pritchel.numerics import LOG_2PI, log_det_diag_plus_low_rank
 from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
 
+Counts = Float[AnyArray, " entries"] | None
 
-def _log_unit(log_values: Float[AnyArray, " entries"]) -> Float[AnyArray, " entries"]:
+
+def _total(values: Float[AnyArray, " entries"], counts: Counts) -> Scalar:
+    """The sum, each entry taken as often as it counts."""
+    return jnp.sum(values) if counts is None else jnp.dot(values, counts)
+
+
+def _log_unit(log_values: Float[AnyArray, " entries"], counts: Counts) -> Float[AnyArray, " entries"]:
     """Logs of positive values divided by their norm."""
-    return log_values - 0.5 * jnp.log((jnp.exp(2 * log_values)).sum())
-
-
-def project_low_rank(
-    mean: BaseWeights,
-    row_diag: Float[AnyArray, " rows"],
-    row_factor: Float[AnyArray, "rows rank"],
-    col_diag: UnitScales,
-    inputs: Inputs,
-    input_var: Inputs | None = None,
-) -> tuple[Projections, Projections]:
-    r"""Mean and variance of `[inputs, 1] @ weights` for $\mathcal{MN}(M, \Psi + HH^\top, \mathrm{diag}\,v)$ -- Eq. 8."""
-    squares = inputs**2 if input_var is None else inputs**2 + input_var
-    spread = squares @ row_diag[:-1] + row_diag[-1] + (project_mean(row_factor, inputs) ** 2).sum(-1)
-    if input_var is not None:
-        spread = spread + input_var @ (row_factor[:-1] ** 2).sum(-1)
-    return project_mean(mean, inputs), jnp.tensordot(spread, col_diag, 0) + carried_var(mean, input_var)
+    return log_values - 0.5 * jnp.log(_total(jnp.exp(2 * log_values), counts))
 
 
 class LowRankNormal(eqx.Module):
@@ -36,12 +28,17 @@ class LowRankNormal(eqx.Module):
 
     With `unit_rows` the vectors $\Psi$ and $H$, with `unit_cols` $v$, are divided by their norms where they are used,
     which the paper found to predict better: it caps the variance that unused units can add.
+
+    A row or a column may stand for several alike (`row_counts`, `col_counts`; None: each for itself), whose entropy,
+    squares and share of the norms it then brings in. That is how dead units can leave a fit without changing it.
     """
 
     mean: Float[AnyArray, "rows units"]
     raw_log_row_diag: Float[AnyArray, " rows"]
     raw_row_factor: Float[AnyArray, "rows rank"]
     raw_log_col_diag: Float[AnyArray, " units"]
+    raw_row_counts: Float[AnyArray, " rows"] | None = None
+    raw_col_counts: Float[AnyArray, " units"] | None = None
     unit_rows: bool = eqx.field(static=True, default=False)
     unit_cols: bool = eqx.field(static=True, default=False)
 
@@ -57,14 +54,14 @@ class LowRankNormal(eqx.Module):
             jnp.full(rows, 2 * float(np.log(sd))),
             jnp.asarray(factor),
             jnp.zeros(units),
-            unit_norm,
-            unit_norm,
+            unit_rows=unit_norm,
+            unit_cols=unit_norm,
         )
 
     @property
     def log_row_diag(self) -> Float[AnyArray, " rows"]:
         r"""$\ln\Psi$."""
-        return _log_unit(self.raw_log_row_diag) if self.unit_rows else self.raw_log_row_diag
+        return _log_unit(self.raw_log_row_diag, self.row_counts) if self.unit_rows else self.raw_log_row_diag
 
     @property
     def row_diag(self) -> Float[AnyArray, " rows"]:
@@ -75,12 +72,12 @@ class LowRankNormal(eqx.Module):
     def row_factor(self) -> Float[AnyArray, "rows rank"]:
         r"""$H$."""
         factor = self.raw_row_factor
-        return factor / jnp.sqrt((factor**2).sum()) if self.unit_rows else factor
+        return factor / jnp.sqrt(_total((factor**2).sum(-1), self.row_counts)) if self.unit_rows else factor
 
     @property
     def log_col_diag(self) -> UnitScales:
         r"""$\ln v$."""
-        return _log_unit(self.raw_log_col_diag) if self.unit_cols else self.raw_log_col_diag
+        return _log_unit(self.raw_log_col_diag, self.col_counts) if self.unit_cols else self.raw_log_col_diag
 
     @property
     def col_diag(self) -> UnitScales:
@@ -93,23 +90,58 @@ class LowRankNormal(eqx.Module):
         return self.row_diag + (self.row_factor**2).sum(-1)
 
     @property
+    def row_counts(self) -> Float[AnyArray, " rows"] | None:
+        """How many rows each stands for: fixed, whatever trains the rest."""
+        return jax.lax.stop_gradient(self.raw_row_counts)
+
+    @property
+    def col_counts(self) -> UnitScales | None:
+        """How many columns each stands for."""
+        return jax.lax.stop_gradient(self.raw_col_counts)
+
+    @property
+    def num_rows(self) -> Scalar | int:
+        """Rows, each as often as it counts."""
+        return self.mean.shape[0] if self.row_counts is None else jnp.sum(self.row_counts)
+
+    @property
+    def num_units(self) -> Scalar | int:
+        """Columns, each as often as it counts."""
+        return self.mean.shape[1] if self.col_counts is None else jnp.sum(self.col_counts)
+
+    def but_last_row(self) -> "LowRankNormal":
+        """The marginal of the other rows, norms written out."""
+        counts = None if self.row_counts is None else self.row_counts[:-1]
+        diag, factor, cols = self.log_row_diag[:-1], self.row_factor[:-1], self.log_col_diag
+        return LowRankNormal(self.mean[:-1], diag, factor, cols, counts, self.col_counts)
+
+    @property
     def num_shared_noise_rows(self) -> int:
         """One for each column of the factor."""
         return self.raw_row_factor.shape[1]
 
     def entropy(self) -> Scalar:
         r"""$\frac{mK}{2}\ln 2\pi e + \frac12 (m \ln|V| + K \ln|U|)$ -- appendix, matrix normal entropy."""
-        rows, units = self.mean.shape
-        row_log_det = log_det_diag_plus_low_rank(self.log_row_diag, self.row_factor)
-        return 0.5 * (rows * units * (1 + LOG_2PI) + rows * self.log_col_diag.sum() + units * row_log_det)
+        rows, units = self.num_rows, self.num_units
+        row_log_det = log_det_diag_plus_low_rank(self.log_row_diag, self.row_factor, self.row_counts)
+        col_log_det = _total(self.log_col_diag, self.col_counts)
+        return 0.5 * (rows * units * (1 + LOG_2PI) + rows * col_log_det + units * row_log_det)
 
     def expected_sq_sum(self) -> Scalar:
         """E of the sum of squares."""
-        return (self.mean**2).sum() + self.col_diag.sum() * self.row_var.sum()
+        means = self.mean**2 if self.row_counts is None else self.row_counts[:, None] * self.mean**2
+        var = _total(self.col_diag, self.col_counts) * _total(self.row_var, self.row_counts)
+        return _total(means.sum(0), self.col_counts) + var
 
     def project_moments(self, inputs: Inputs, input_var: Inputs | None = None) -> tuple[Projections, Projections]:
-        """Mean and variance of `[inputs, 1] @ weights`."""
-        return project_low_rank(self.mean, self.row_diag, self.row_factor, self.col_diag, inputs, input_var)
+        """Mean and variance of `[inputs, 1] @ weights`: two inner products an example -- Eq. 8."""
+        diag, factor = self.row_diag, self.row_factor
+        squares = inputs**2 if input_var is None else inputs**2 + input_var
+        spread = squares @ diag[:-1] + diag[-1] + (project_mean(factor, inputs) ** 2).sum(-1)
+        if input_var is not None:
+            spread = spread + input_var @ (factor[:-1] ** 2).sum(-1)
+        mean, carried = project_mean(self.mean, inputs), carried_var(self.mean, input_var)
+        return mean, jnp.tensordot(spread, self.col_diag, 0) + carried
 
     def draw(self, noise: DrawNoiseRows) -> BaseWeights:
         """The matrix that standard normal noise of `rows + rank` rows maps to."""
@@ -117,14 +149,24 @@ class LowRankNormal(eqx.Module):
         rooted = jnp.sqrt(self.row_diag)[:, None] * noise[:rows] + self.row_factor @ noise[rows:]
         return self.mean + rooted * jnp.sqrt(self.col_diag)
 
-    def keep(self, rows: np.ndarray, units: np.ndarray) -> "LowRankNormal":
-        """The marginal over some rows and units. Where a part of a unit vector stays, its norm is written out."""
-        all_rows, all_units = len(rows) == self.mean.shape[0], len(units) == self.mean.shape[1]
+    def take(self, rows: np.ndarray, units: np.ndarray) -> "LowRankNormal":
+        """The entries of some rows and units, as they stand."""
         return LowRankNormal(
             self.mean[np.ix_(rows, units)],
-            self.log_row_diag[rows],
-            self.row_factor[rows],
-            self.log_col_diag[units],
-            self.unit_rows and all_rows,
-            self.unit_cols and all_units,
+            self.raw_log_row_diag[rows],
+            self.raw_row_factor[rows],
+            self.raw_log_col_diag[units],
+            None if self.raw_row_counts is None else self.raw_row_counts[rows],
+            None if self.raw_col_counts is None else self.raw_col_counts[units],
+            self.unit_rows,
+            self.unit_cols,
         )
+
+    def count(self, rows: np.ndarray, units: np.ndarray) -> "LowRankNormal":
+        """The same entries, each row and unit counting as often as given."""
+        raw = (self.mean, self.raw_log_row_diag, self.raw_row_factor, self.raw_log_col_diag)
+        return LowRankNormal(*raw, rows, units, self.unit_rows, self.unit_cols)
+
+    def written_out(self) -> "LowRankNormal":
+        """The same distribution with no norms or counts that tie its entries together."""
+        return LowRankNormal(self.mean, self.log_row_diag, self.row_factor, self.log_col_diag)

@@ -27,6 +27,8 @@ class NetworkGuide(eqx.Module):
     log_slab_sq: tuple[Normal, ...]  # one for the network, or one a layer; each of one entry, or one a unit
     output: Normal  # base weights of the output layer
     log_output_scale: Normal | None
+    linear: Normal | None  # base weights of the linear path beside the hidden layers; None: there is none
+    log_linear_scale: Normal | None
     likelihood: Float[AnyArray, " outputs"]
 
     @property
@@ -87,6 +89,8 @@ def start_guide(
         log_slab_sq=slabs,
         output=Normal.start(output_mean, START_SD),
         log_output_scale=None if log_layer_scales is None else Normal.start(0.0, START_SD, ()),
+        linear=Normal.start(0.0, START_SD, (num_features, num_outputs)) if model.linear else None,
+        log_linear_scale=Normal.start(0.0, START_SD, ()) if model.linear and log_layer_scales is not None else None,
         likelihood=model.likelihood.start(num_outputs),
     )
 
@@ -99,6 +103,8 @@ class DrawNoise(NamedTuple):
     log_slab_sq: tuple[AnyArray, ...]
     output: AnyArray
     log_output_scale: AnyArray
+    linear: AnyArray | None = None
+    log_linear_scale: AnyArray | None = None
 
 
 def noise_shape(*shape: int) -> Any:
@@ -129,17 +135,22 @@ def draw_weights(model: Model, guide: NetworkGuide, noise: DrawNoise) -> Weights
     output = guide.output.draw(noise.output)
     if guide.log_output_scale is not None:
         output = output * jnp.exp(guide.log_output_scale.draw(noise.log_output_scale))
-    return Weights(tuple(hidden), output)
+    linear = None if guide.linear is None else guide.linear.draw(noise.linear)
+    if linear is not None and guide.log_linear_scale is not None:
+        linear = linear * jnp.exp(guide.log_linear_scale.draw(noise.log_linear_scale))
+    return Weights(tuple(hidden), output, linear)
 
 
 def weight_mean_mask(guide: NetworkGuide) -> NetworkGuide:
     """1 at the means of all base weights, 0 elsewhere."""
-    zeros = jax.tree.map(jnp.zeros_like, guide)
-    return eqx.tree_at(
+    mask = eqx.tree_at(
         lambda g: (g.layers, g.output.mean),
-        zeros,
+        jax.tree.map(jnp.zeros_like, guide),
         (tuple(layer.weight_mean_mask() for layer in guide.layers), jnp.ones_like(guide.output.mean)),
     )
+    if guide.linear is None:
+        return mask
+    return eqx.tree_at(lambda g: g.linear.mean, mask, jnp.ones_like(guide.linear.mean))
 
 
 def held_layer_scale_mask(guide: NetworkGuide) -> NetworkGuide:
@@ -152,14 +163,20 @@ def held_layer_scale_mask(guide: NetworkGuide) -> NetworkGuide:
 
 def keep_units(guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> NetworkGuide:
     """The guide of the network that has only the given units of each hidden layer: an exact marginal."""
+    layers = tuple(layer.written_out() for layer in guide.layers)
+    return take_units(eqx.tree_at(lambda g: g.layers, guide, layers), kept)
+
+
+def take_units(guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> NetworkGuide:
+    """Every array's entries that belong to the given units, as they stand; an optimizer's moments can be cut alike."""
     inputs = np.arange(guide.widths[0])
     layers = []
     for layer, units in zip(guide.layers, kept, strict=True):
-        layers.append(layer.keep(inputs, units))
+        layers.append(layer.take(inputs, units))
         inputs = units
     slabs = guide.log_slab_sq
     if any(slab.mean.size > 1 for slab in slabs):
-        slabs = tuple(slab.keep(units) for slab, units in zip(slabs, kept, strict=True))
+        slabs = tuple(slab.take(units) for slab, units in zip(slabs, kept, strict=True))
     rows, outputs = guide.output.mean.shape
-    output = guide.output.keep(np.append(inputs, rows - 1), np.arange(outputs))
+    output = guide.output.take(np.append(inputs, rows - 1), np.arange(outputs))
     return eqx.tree_at(lambda g: (g.layers, g.log_slab_sq, g.output), guide, (tuple(layers), slabs, output))

@@ -59,7 +59,7 @@ class Normal(eqx.Module):
         squares = inputs**2 if input_var is None else inputs**2 + input_var
         return project_mean(self.mean, inputs), project_mean(var, squares) + carried_var(self.mean, input_var)
 
-    def keep(self, *index: np.ndarray) -> "Normal":
+    def take(self, *index: np.ndarray) -> "Normal":
         """The marginal over the given entries of each axis."""
         grid = np.ix_(*index)
         return Normal(self.mean[grid], self.log_sd[grid])

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from pritchel.guide.base import LayerGuide, LayerStart, Projection, family
-from pritchel.guide.lowrank_normal import LowRankNormal, project_low_rank
+from pritchel.guide.lowrank_normal import LowRankNormal
 from pritchel.guide.normal import project_mean
 from pritchel.guide.semi_structured import start_semi_structured
 from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Scalar, UnitScales
@@ -34,16 +34,12 @@ class StructuredLayer(LayerGuide):
 
     def project(self, inputs: Inputs, input_var: Inputs | None = None) -> Projection:
         """The projection: all rows of the joint but the last."""
-        joint = self.joint
-        mean, var = project_low_rank(
-            joint.mean[:-1], joint.row_diag[:-1], joint.row_factor[:-1], joint.col_diag, inputs, input_var
-        )
+        mean, var = self.joint.but_last_row().project_moments(inputs, input_var)
         return Projection(mean, var, project_mean(self.scale_slope()[:, None], inputs)[:, 0])
 
     def expected_weight_sq_sum(self) -> Scalar:
         """E of the sum of squares of the base weights: all rows but the last."""
-        joint = self.joint
-        return (joint.mean[:-1] ** 2).sum() + joint.col_diag.sum() * joint.row_var[:-1].sum()
+        return self.joint.but_last_row().expected_sq_sum()
 
     def entropy(self) -> Scalar:
         """Entropy of the joint factor."""
@@ -59,10 +55,28 @@ class StructuredLayer(LayerGuide):
         joint = self.joint.draw(noise)
         return joint[:-1], joint[-1]
 
-    def keep(self, inputs: np.ndarray, units: np.ndarray) -> "StructuredLayer":
-        """The marginal over some inputs and units."""
+    def take(self, inputs: np.ndarray, units: np.ndarray) -> "StructuredLayer":
+        """The entries of some inputs and units."""
         num_rows = self.joint.mean.shape[0]
-        return StructuredLayer(self.joint.keep(np.append(inputs, [num_rows - 2, num_rows - 1]), units))
+        return StructuredLayer(self.joint.take(np.append(inputs, [num_rows - 2, num_rows - 1]), units))
+
+    def count(self, inputs: np.ndarray, units: np.ndarray) -> "StructuredLayer":
+        """Let each input and unit count so many times."""
+        return StructuredLayer(self.joint.count(np.append(inputs, [1.0, 1.0]), units))
+
+    def written_out(self) -> "StructuredLayer":
+        """The same distribution with nothing that ties its entries together."""
+        return StructuredLayer(self.joint.written_out())
+
+    @property
+    def num_weights(self) -> Scalar | int:
+        """Base weights, each as often as it counts."""
+        return (self.joint.num_rows - 1) * self.joint.num_units
+
+    @property
+    def unit_counts(self) -> UnitScales | None:
+        """How many units each stands for."""
+        return self.joint.col_counts
 
     def weight_mean_mask(self) -> "StructuredLayer":
         """1 at the means of the base weights, 0 elsewhere, the log unit scales included."""

@@ -40,8 +40,8 @@ class UnitVarianceNormal(eqx.Module):
         """The means plus the noise."""
         return self.mean + noise
 
-    def keep(self, rows: np.ndarray, units: np.ndarray) -> "UnitVarianceNormal":
-        """The marginal over some rows and units."""
+    def take(self, rows: np.ndarray, units: np.ndarray) -> "UnitVarianceNormal":
+        """The entries of some rows and units."""
         return UnitVarianceNormal(self.mean[np.ix_(rows, units)])
 
 

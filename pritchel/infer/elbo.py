@@ -39,15 +39,18 @@ class Batch(NamedTuple):
 
 
 def weight_terms(model: Model, guide: NetworkGuide) -> Scalar:
-    """E ln p(base weights) plus the entropy of the layers' factors and of the output layer."""
-    total = standard_normal_log_density(guide.output.expected_sq_sum(), guide.output.mean.size) + guide.output.entropy()
+    """E ln p(base weights) plus the entropy of the layers' factors, of the output layer and of the linear path."""
+    total = jnp.zeros(())
+    for normal in (guide.output, guide.linear):
+        if normal is not None:
+            total += standard_normal_log_density(normal.expected_sq_sum(), normal.mean.size) + normal.entropy()
     for layer in guide.layers:
-        total += standard_normal_log_density(layer.expected_weight_sq_sum(), layer.base_mean.size) + layer.entropy()
+        total += standard_normal_log_density(layer.expected_weight_sq_sum(), layer.num_weights) + layer.entropy()
     return total
 
 
 def scale_terms(model: Model, guide: NetworkGuide) -> Scalar:
-    """E ln p of unit, layer, output and slab scales, plus the entropy of all but the unit scales."""
+    """E ln p of unit, layer, output, linear and slab scales, plus the entropy of all but the unit scales."""
     prior = model.prior
     if not isinstance(prior, ShrinkagePrior) or guide.log_layer_scales is None or guide.log_output_scale is None:
         return jnp.zeros(())
@@ -55,10 +58,14 @@ def scale_terms(model: Model, guide: NetworkGuide) -> Scalar:
     layer_scales, output_scale = guide.log_layer_scales, guide.log_output_scale
     total = half_cauchy(layer_scales.mean, layer_scales.var, prior.log_layer_scale_prior).sum() + layer_scales.entropy()
     total += half_cauchy(output_scale.mean, output_scale.var, prior.log_output_scale_prior) + output_scale.entropy()
+    if guide.log_linear_scale is not None:
+        scale = guide.log_linear_scale
+        total += half_cauchy(scale.mean, scale.var, prior.log_linear_scale_prior) + scale.entropy()
     for index, layer in enumerate(guide.layers):
         moments = layer.log_unit_scale_moments()
         if moments is not None:
-            total += half_cauchy(*moments, prior.log_unit_scale_prior[index : index + 1]).sum()
+            per_unit = half_cauchy(*moments, prior.log_unit_scale_prior[index : index + 1])
+            total += per_unit.sum() if layer.unit_counts is None else per_unit @ layer.unit_counts
     if isinstance(prior, RegularizedHorseshoe):
         for slab in guide.log_slab_sq:
             total += (

@@ -15,6 +15,7 @@ from pritchel.data.dataset import Dataset
 from pritchel.guide.network import NetworkGuide
 from pritchel.infer.elbo import Batch, Elbo, elbo
 from pritchel.infer.outputs import Objective, pass_noise_shapes
+from pritchel.infer.shrink import DeadUnits, DropDead
 from pritchel.model.network import Model
 
 Status = Literal["finished", "stopped early", "interrupted", "diverged"]
@@ -34,6 +35,7 @@ class FitSettings(NamedTuple):
     kl_start: float = 0.03  # from 0, a fit with no sampling noise memorizes small tables before the prior is heard
     objective: Objective = "moments"
     patience: int | None = None  # chunks without a better held-out score before stopping; None: never
+    drop_dead_units: DropDead = "auto"
 
 
 class Progress(NamedTuple):
@@ -49,6 +51,7 @@ class FitResult(NamedTuple):
     """A fitted guide (numpy leaves), the bound's parts at every step, and how the run ended."""
 
     guide: NetworkGuide
+    kept: tuple[np.ndarray, ...]  # the units the guide still has, of those it began with
     history: Elbo
     status: Status
     num_skipped: int
@@ -95,7 +98,12 @@ class _Steps(NamedTuple):
     kl_weight: Any
 
 
-@partial(jax.jit, donate_argnames=("state",), static_argnames=("objective",))
+@partial(
+    jax.jit,
+    donate_argnames=("state",),
+    static_argnames=("objective",),
+    compiler_options={"xla_disable_hlo_passes": "tree_reduction_rewriter"},
+)
 def _run_chunk(
     state: _State,
     template: NetworkGuide,
@@ -193,6 +201,12 @@ class _Feed:
         rates = np.broadcast_to(rate, step.shape).astype(np.float32)
         return _Steps(batch, noise, rates, kl_weights), num_filled
 
+    def with_noise_for(self, guide: NetworkGuide, chunk: tuple[_Steps, int]) -> tuple[_Steps, int]:
+        """The chunk with fresh noise for a guide that has lost units, as all later ones will have."""
+        steps, num_filled = chunk
+        self.shapes = pass_noise_shapes(guide, self.batch_rows, self.settings.objective)
+        return steps._replace(noise=_normals(self.noise_rng, self.shapes, self.chunk_steps, num_filled)), num_filled
+
 
 class _HeldOut:
     """The early-stopping judge: keeps the guide with the best held-out likelihood once the KL weight has reached 1."""
@@ -208,15 +222,15 @@ class _HeldOut:
         )
         self.model, self.objective, self.patience = trial.model, settings.objective, patience
         self.first_step = settings.kl_warmup * settings.num_steps
-        self.best_score, self.best_guide, self.num_worse = -np.inf, None, 0
+        self.best_score, self.best, self.num_worse = -np.inf, None, 0
 
-    def should_stop(self, guide: NetworkGuide, step: int) -> bool:
+    def should_stop(self, guide: NetworkGuide, kept: tuple[np.ndarray, ...], step: int) -> bool:
         """Score the guide; True once `patience` scores in a row brought nothing better."""
         if step < self.first_step:
             return False
         score = float(_held_out_score(self.model, guide, self.batch, self.noise, self.objective))
         if score > self.best_score:
-            self.best_score, self.best_guide, self.num_worse = score, guide, 0
+            self.best_score, self.best, self.num_worse = score, (guide, kept), 0
         else:
             self.num_worse += 1
         return self.num_worse >= self.patience
@@ -227,10 +241,14 @@ def fit(
     settings: FitSettings,
     *,
     trial_index: int = 0,
+    num_fits: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
     stop: threading.Event | None = None,
 ) -> FitResult:
-    """Fit one trial. Ctrl-C, or `stop`, ends it after the current chunk with what is fitted so far."""
+    """Fit one trial. Ctrl-C, or `stop`, ends it after the current chunk with what is fitted so far.
+
+    `num_fits` says how many fits of this kind share what is compiled.
+    """
     feed = _Feed(trial, settings)
     judge = None
     if trial.held_out is not None and settings.patience is not None:
@@ -238,6 +256,7 @@ def fit(
     template = jax.tree.map(np.asarray, trial.guide)
     params = _ravel(template)
     trainable = np.ones_like(params) if trial.trainable is None else _ravel(trial.trainable)
+    units = DeadUnits(trial.guide, settings.drop_dead_units, float(feed.batch_rows * settings.num_steps * num_fits))
     state = _State(params, ADAM.init(params), jnp.zeros((), int))
     history: list[Elbo] = []
     status: Status = "finished"
@@ -268,19 +287,30 @@ def fit(
             if newly_skipped == num_filled:
                 status = "diverged"
                 break
-            if judge is not None and judge.should_stop(_unravel(template, params), done):
+            if judge is not None and judge.should_stop(_unravel(template, params), units.kept, done):
                 status = "stopped early"
                 break
             if stop is not None and stop.is_set() and done < settings.num_steps:
                 status = "interrupted"
                 break
+            cut = units.look(_unravel(template, params), 1 - done / settings.num_steps)
+            if cut is not None:
+                adam, larger = state.optimizer, template
+                template = cut.apply(_unravel(larger, params))
+                params = _ravel(template)
+                mu, nu, trainable = (
+                    _ravel(cut.apply_to_updates(_unravel(larger, np.asarray(values))))
+                    for values in (adam.mu, adam.nu, trainable)
+                )
+                state = _State(params, adam._replace(mu=mu, nu=nu), state.num_skipped)
+                upcoming = feed.with_noise_for(template, upcoming)
     except KeyboardInterrupt:
         if not history:
             raise
         status = "interrupted"
-    best = judge.best_guide if judge is not None else None
-    fitted = best if best is not None else _unravel(template, params)
-    return FitResult(fitted, Elbo(*map(np.concatenate, zip(*history, strict=True))), status, num_skipped)
+    best = judge.best if judge is not None else None
+    fitted, kept = best if best is not None else (_unravel(template, params), units.kept)
+    return FitResult(fitted, kept, Elbo(*map(np.concatenate, zip(*history, strict=True))), status, num_skipped)
 
 
 def fit_trials(
@@ -298,7 +328,7 @@ def fit_trials(
     stop = threading.Event()
 
     def run(index: int) -> FitResult:
-        return fit(trials[index], settings, trial_index=index, on_progress=on_progress, stop=stop)
+        return fit(trials[index], settings, trial_index=index, num_fits=len(trials), on_progress=on_progress, stop=stop)
 
     if n_jobs == 1 or len(trials) == 1:
         results = []

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from pritchel.guide.base import Projection
 from pritchel.guide.network import NetworkGuide, draw_shared_scales, noise_shape
+from pritchel.guide.normal import Normal
 from pritchel.model.network import Model, activate
 from pritchel.model.priors import Prior
 from pritchel.numerics import gauss_hermite, log_normal_moment, rectified_normal, times_columns
@@ -63,7 +64,7 @@ def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
             log_scale = log_unit_mean + deviation + layer_scales[index]
             projection = projection * jnp.exp(model.prior.log_weight_scale(log_scale, slabs[index]))
         values = activate(model.activation, projection)
-    return scaled_output_moments(guide, *guide.output.project_moments(values))
+    return output_moments(guide, inputs, *guide.output.project_moments(values))
 
 
 def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: PassNoise) -> tuple[Outputs, Outputs]:
@@ -86,11 +87,11 @@ def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
             tilted = tilted_scales(model.prior, *scales, layer_scales[index], slabs[index])
             mean, second = scaled_unit_moments(projection, *tilted)
         var = jax.nn.relu(second - mean**2)
-    return scaled_output_moments(guide, *guide.output.project_moments(mean, var))
+    return output_moments(guide, inputs, *guide.output.project_moments(mean, var))
 
 
 class Tilted(NamedTuple):
-    r"""$E[t]$ of a positive function $t$ of a unit's log scale $\nu$, and by how much weighting with $t$ moves $E[\nu]$."""
+    r"""$E[t(\nu)]$ for a positive function $t$ of a unit's log scale, and how far weighting with $t$ moves $E[\nu]$."""
 
     norm: UnitScales
     shift: UnitScales
@@ -114,7 +115,7 @@ def tilted_scales(
 
 
 def scaled_unit_moments(projection: Projection, by_scale: Tilted, by_square: Tilted) -> tuple[Projections, Projections]:
-    r"""$E[s\,\mathrm{relu}(p)]$ and $E[s^2\,\mathrm{relu}(p)^2]$ for a scale $s(\nu)$ and a projection $p$ coupled to $\nu$.
+    r"""$E[s\,\mathrm{relu}(p)]$ and $E[s^2\,\mathrm{relu}(p)^2]$ for a scale $s(\nu)$, a projection $p$ tied to $\nu$.
 
     $E[s\,\mathrm{relu}(p)] = E[s]\,E_s[\mathrm{relu}(p)]$, where $E_s$ weights $\nu$ by $s$. Weighting a Gaussian by
     $e^{c\nu}$ moves its mean and leaves its variance, and $\ln s$ is straight or nearly so over the width of $q(\nu)$:
@@ -134,12 +135,22 @@ def scaled_unit_moments(projection: Projection, by_scale: Tilted, by_square: Til
     return times_columns(first, by_scale.norm), times_columns(second, by_square.norm)
 
 
-def scaled_output_moments(guide: NetworkGuide, mean: Outputs, var: Outputs) -> tuple[Outputs, Outputs]:
-    r"""Moments of $f = \kappa b$ from those of $b$, with $\ln\kappa$ Gaussian and independent."""
-    scale = guide.log_output_scale
-    if scale is None:
+def output_moments(guide: NetworkGuide, inputs: Inputs, mean: Outputs, var: Outputs) -> tuple[Outputs, Outputs]:
+    """Moments of the whole output, from those of the output layer's base projection: its scale, and the linear path."""
+    mean, var = scaled_moments(guide.log_output_scale, mean, var)
+    if guide.linear is None:
         return mean, var
-    first, second = (log_normal_moment(scale.mean, scale.var, power) for power in (1.0, 2.0))
+    linear_mean, linear_var = scaled_moments(
+        guide.log_linear_scale, inputs @ guide.linear.mean, inputs**2 @ guide.linear.var
+    )
+    return mean + linear_mean, var + linear_var
+
+
+def scaled_moments(log_scale: Normal | None, mean: Outputs, var: Outputs) -> tuple[Outputs, Outputs]:
+    r"""Moments of $\kappa b$ from those of $b$, with $\ln\kappa$ Gaussian and independent."""
+    if log_scale is None:
+        return mean, var
+    first, second = (log_normal_moment(log_scale.mean, log_scale.var, power) for power in (1.0, 2.0))
     return first * mean, second * (mean**2 + var) - (first * mean) ** 2
 
 

@@ -22,6 +22,7 @@ class Weights(NamedTuple):
 
     hidden: tuple[Any, ...]
     output: Any
+    linear: Any = None  # features x outputs, no bias; None: no linear path
 
 
 def forward(weights: Weights, inputs: Any, activation: Activation) -> Any:
@@ -29,7 +30,8 @@ def forward(weights: Weights, inputs: Any, activation: Activation) -> Any:
     values = inputs
     for matrix in weights.hidden:
         values = activate(activation, values @ matrix[..., :-1, :] + matrix[..., -1:, :])
-    return values @ weights.output[..., :-1, :] + weights.output[..., -1:, :]
+    outputs = values @ weights.output[..., :-1, :] + weights.output[..., -1:, :]
+    return outputs if weights.linear is None else outputs + inputs @ weights.linear
 
 
 class Model(eqx.Module):
@@ -39,3 +41,4 @@ class Model(eqx.Module):
     likelihood: GaussianLikelihood
     activation: Activation = eqx.field(static=True)
     half_cauchy: Literal["auxiliary", "exact"] = eqx.field(static=True, default="auxiliary")
+    linear: bool = eqx.field(static=True, default=False)  # a linear path beside the hidden layers

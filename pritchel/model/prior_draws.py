@@ -16,9 +16,10 @@ def draw_prior_weights(model: Model, widths: tuple[int, ...], num_draws: int, rn
     have in common, as in the paper's figure of matched horseshoe and regularized-horseshoe functions.
     """
     prior = model.prior
+    linear = rng.spawn(1)[0].standard_normal((num_draws, widths[0], widths[-1])) if model.linear else None
     base = [rng.standard_normal((num_draws, fan_in + 1, units)) for fan_in, units in itertools.pairwise(widths)]
     if not isinstance(prior, ShrinkagePrior):
-        return Weights(tuple(base[:-1]), base[-1])
+        return Weights(tuple(base[:-1]), base[-1], linear)
 
     def half_cauchy(log_scale: Any, *shape: int) -> np.ndarray:
         return float(np.exp(log_scale)) * np.abs(rng.standard_cauchy((num_draws, *shape)))
@@ -37,4 +38,6 @@ def draw_prior_weights(model: Model, widths: tuple[int, ...], num_draws: int, rn
             precision = rng.gamma(float(prior.slab_shape), 1 / float(prior.slab_rate), (num_draws, 1, entries))
             slab = -np.log(precision)
         hidden.append(base[index] * np.exp(np.asarray(prior.log_weight_scale(log_scale, slab))))
-    return Weights(tuple(hidden), base[-1] * output_scale)
+    if linear is not None:
+        linear = linear * half_cauchy(prior.log_linear_scale_prior, 1, 1)
+    return Weights(tuple(hidden), base[-1] * output_scale, linear)

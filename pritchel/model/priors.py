@@ -33,11 +33,12 @@ class Gaussian(Prior):
 
 
 class ShrinkagePrior(Prior):
-    """A prior with unit, layer and output scales, all half-Cauchy."""
+    """A prior with half-Cauchy scales of units, layers, the output layer and, where there is one, the linear path."""
 
     log_unit_scale_prior: eqx.AbstractVar[Float[AnyArray, " layers"]]
     log_layer_scale_prior: eqx.AbstractVar[Float[AnyArray, " layers"]]
     log_output_scale_prior: eqx.AbstractVar[Scalar]
+    log_linear_scale_prior: eqx.AbstractVar[Scalar]
 
 
 class Horseshoe(ShrinkagePrior):
@@ -46,6 +47,7 @@ class Horseshoe(ShrinkagePrior):
     log_unit_scale_prior: Float[AnyArray, " layers"]
     log_layer_scale_prior: Float[AnyArray, " layers"]
     log_output_scale_prior: Scalar
+    log_linear_scale_prior: Scalar
 
     def log_weight_scale(self, log_scale, log_slab_sq):
         """The raw product of scales."""
@@ -58,6 +60,7 @@ class RegularizedHorseshoe(ShrinkagePrior):
     log_unit_scale_prior: Float[AnyArray, " layers"]
     log_layer_scale_prior: Float[AnyArray, " layers"]
     log_output_scale_prior: Scalar
+    log_linear_scale_prior: Scalar
     slab_shape: Scalar
     slab_rate: Scalar
     slab_log_normalizer: Scalar
@@ -78,6 +81,7 @@ def make_prior(
     unit_scale: float | tuple[float, ...] = 1.0,
     layer_scale: float | tuple[float, ...] = 1e-5,
     output_scale: float = 5.0,
+    linear_scale: float = 1.0,
     slab: tuple[float, float] = (2.0, 6.0),
     slab_sharing: Sharing = "network",
 ) -> Prior:
@@ -88,6 +92,7 @@ def make_prior(
         "log_unit_scale_prior": np.asarray(np.log(np.broadcast_to(unit_scale, num_hidden))),
         "log_layer_scale_prior": np.asarray(np.log(np.broadcast_to(layer_scale, num_hidden))),
         "log_output_scale_prior": np.asarray(np.log(output_scale)),
+        "log_linear_scale_prior": np.asarray(np.log(linear_scale)),
     }
     if name == "horseshoe":
         return Horseshoe(**scales)

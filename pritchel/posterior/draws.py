@@ -25,6 +25,19 @@ class Member(NamedTuple):
         offered = guide.widths[1:-1]
         return cls(model, guide, offered, tuple(np.arange(units) for units in offered))
 
+    def reduced(self, guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> "Member":
+        """The member with a guide that has only some of its present units."""
+        return self._replace(
+            guide=guide, kept=tuple(units[index] for units, index in zip(self.kept, kept, strict=True))
+        )
+
+    def per_offered_unit(self, values: list[np.ndarray]) -> list[np.ndarray]:
+        """Values of the present units, one array a hidden layer, among zeros for those that have left."""
+        return [
+            np.bincount(units, value, offered)
+            for units, value, offered in zip(self.kept, values, self.offered, strict=True)
+        ]
+
 
 _draw_block = jax.jit(jax.vmap(draw_weights, in_axes=(None, None, 0)))
 
@@ -60,4 +73,5 @@ def _noise(member: Member, rng: np.random.Generator) -> DrawNoise:
     )
     output_rows = np.append(kept_in[-1], offered_in[-1])
     output = normals(offered_in[-1] + 1, num_outputs)[:, output_rows]
-    return DrawNoise(tuple(layers), normals(len(layers)), slabs, output, normals())
+    linear = None if member.guide.linear is None else normals(num_features, num_outputs)
+    return DrawNoise(tuple(layers), normals(len(layers)), slabs, output, normals(), linear, normals())

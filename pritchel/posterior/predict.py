@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from pritchel.data.dataset import Standardizer
@@ -118,7 +119,7 @@ class Posterior:
                 for block, first in enumerate(range(0, len(own), BLOCK_DRAWS)):
                     draws = own[first : first + BLOCK_DRAWS]
                     weights = self._weights(index, block, stream)
-                    used = Weights(tuple(w[: len(draws)] for w in weights.hidden), weights.output[: len(draws)])
+                    used = jax.tree.map(lambda leaf: leaf[: len(draws)], weights)  # noqa: B023 - used at once
                     functions[draws] = forward(used, rows, member.model.activation)
             yield self.standardizer.unscale_targets(functions)
 
@@ -126,7 +127,7 @@ class Posterior:
         key = (member, block, *stream)
         if key not in self._cache:
             weights = weight_block(self.members[member], (self.seed, *key))
-            size = sum(w.nbytes for w in (*weights.hidden, weights.output))
+            size = sum(leaf.nbytes for leaf in jax.tree.leaves(weights))
             num_blocks = len(self.members) * -(-self.num_draws // (BLOCK_DRAWS * len(self.members)))
             if stream or size * num_blocks > MAX_CACHED_BYTES:
                 return weights

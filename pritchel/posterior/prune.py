@@ -25,6 +25,15 @@ class PruneReport(NamedTuple):
         return f"units kept: {layers} (pruned where P(scale < {self.delta:g}) > {self.p0:g})"
 
 
+class PruneReports(tuple[PruneReport, ...]):
+    """One report a member."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(f"member {index + 1}: {report}" for index, report in enumerate(self))
+
+
 def prune_probabilities(guide: NetworkGuide, delta: float = DELTA) -> list[np.ndarray]:
     r"""$P(\tau_{kl}\upsilon_l < \delta)$ a unit, one array a hidden layer: the product is log-normal under q."""
     shared = guide.log_layer_scales
@@ -46,6 +55,4 @@ def surviving_units(guide: NetworkGuide, delta: float = DELTA, p0: float = P0) -
 def prune(member: Member, delta: float = DELTA, p0: float = P0) -> Member:
     """The member without the units the rule declares dead: their columns here, their rows in the next layer."""
     survivors = surviving_units(member.guide, delta, p0)
-    guide = jax.tree.map(np.asarray, keep_units(member.guide, survivors))
-    kept = tuple(units[chosen] for units, chosen in zip(member.kept, survivors, strict=True))
-    return member._replace(guide=guide, kept=kept)
+    return member.reduced(jax.tree.map(np.asarray, keep_units(member.guide, survivors)), survivors)

@@ -1,0 +1,166 @@
+"""How good are the predictions? All nine UCI tables, all their splits, beside published scores of the same splits.
+
+    python benchmarks/quality.py                       # about an hour and a half on two cores
+    python benchmarks/quality.py --sizes protocol --sets yacht boston --splits 3
+
+Two sizes: `protocol`, the 50 units (protein: 100) in one network that published scores were obtained with, and
+`default`, what `HorseshoeRegressor()` offers. Settings were chosen on splits 0 to 4. Every finished split is saved at
+once in results/quality_runs.jsonl; a second call goes on from there (`--fresh` forgets it).
+"""
+
+import argparse
+import csv
+import json
+import threading
+import time
+from collections import defaultdict
+
+import numpy as np
+from common import RESULTS, table, with_error, write
+
+from pritchel import HorseshoeRegressor
+from pritchel.data.sources import UCI, data_folder, load_uci
+from pritchel.experiments.runs import SplitRun, mean_and_error, run_splits
+
+RUNS = RESULTS / "quality_runs.jsonl"
+DEEP_ENSEMBLES = "Deep ensembles (M=5)"
+SIZES = {
+    "protocol": lambda name: {"hidden": (100,) if name == "protein" else (50,), "num_members": 1},
+    "default": lambda name: {},
+}
+
+
+def load_runs() -> list[dict]:
+    return [json.loads(line) for line in RUNS.read_text().splitlines()] if RUNS.exists() else []
+
+
+def run_missing(size: str, name: str, splits: list[int]) -> None:
+    """Fit and score the given splits of a table, appending each to the file of runs as it ends."""
+    lock = threading.Lock()
+    started = time.perf_counter()
+
+    def save(run: SplitRun) -> None:
+        estimator = run.estimator
+        line = {
+            "size": size,
+            "set": name,
+            "split": run.split,
+            "rmse": run.scores.rmse,
+            "ll": run.scores.log_likelihood,
+            "coverage": run.scores.coverage,
+            "constant": run.constant[:2],
+            "offered": [int(units) for units in np.atleast_1d(estimator.hidden)],
+            "kept": np.reshape(estimator.units_kept_, (-1, np.size(estimator.hidden))).mean(0).tolist(),
+            "seconds": run.seconds,
+        }
+        with lock, RUNS.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        elapsed = time.perf_counter() - started
+        print(
+            f"{size} {name} split {run.split}: RMSE {line['rmse']:.4g}, LL {line['ll']:.3f} ({elapsed:.0f} s)",
+            flush=True,
+        )
+
+    run_splits(
+        load_uci(name), splits, lambda split: HorseshoeRegressor(random_state=split, **SIZES[size](name)), on_done=save
+    )
+
+
+def published() -> tuple[dict, dict]:
+    """RMSE and log-likelihood of tuned MC dropout by split, and all methods' means, from the folder beside the data."""
+    folder = data_folder().parent / "published"
+    by_split = defaultdict(dict)
+    with (folder / "mcdropout_gal_per_split.csv").open() as file:
+        for row in csv.DictReader(file):
+            by_split[row["dataset"]][int(row["split"])] = (float(row["rmse"]), float(row["ll"]))
+    means = {}
+    with (folder / "uci_published.csv").open() as file:
+        for row in csv.DictReader(file):
+            means[row["dataset"], row["method"], row["metric"]] = float(row["mean"])
+    return by_split, means
+
+
+def report(size: str, runs: list[dict]) -> tuple[list[str], dict]:
+    by_split, means = published()
+    rows, ahead = [], {"dropout": 0, "ensembles": 0, "sets": 0}
+    for name in UCI:
+        mine = sorted((run for run in runs if (run["size"], run["set"]) == (size, name)), key=lambda run: run["split"])
+        if not mine:
+            continue
+        digits = 5 if name == "naval" else 3
+        likelihoods = np.array([run["ll"] for run in mine])
+        gains = [run["ll"] - by_split[name][run["split"]][1] for run in mine]
+        gain, error = mean_and_error(gains)
+        ensembles = means.get((name, DEEP_ENSEMBLES, "ll"))
+        ahead["sets"] += 1
+        ahead["dropout"] += gain > 0
+        ahead["ensembles"] += ensembles is not None and likelihoods.mean() > ensembles
+        dropout_rmse = np.mean([by_split[name][run["split"]][0] for run in mine])
+        constant = np.mean([run["constant"] for run in mine], axis=0)
+        kept = np.mean([run["kept"] for run in mine], axis=0)
+        units = " + ".join(f"{k:.0f} of {o}" for k, o in zip(kept, mine[0]["offered"], strict=True))
+        rows.append(
+            (
+                name,
+                len(mine),
+                with_error([run["rmse"] for run in mine], digits),
+                f"{dropout_rmse:.{digits}f}",
+                f"{constant[0]:.{digits}f}",
+                with_error(likelihoods),
+                f"{gain:+.3f} ± {error:.3f}",
+                "" if ensembles is None else f"{ensembles:.2f}",
+                f"{constant[1]:.2f}",
+                f"{np.mean([run['coverage'] for run in mine]):.0%}",
+                units,
+                f"{np.mean([run['seconds'] for run in mine]):.1f}",
+            )
+        )
+    columns = (
+        "",
+        "splits",
+        "RMSE",
+        "MC dropout",
+        "constant",
+        "log-likelihood",
+        "over MC dropout, paired",
+        "deep ensembles",
+        "constant",
+        "90 % coverage",
+        "units kept",
+        "s a fit",
+    )
+    total = sum(run["seconds"] for run in runs if run["size"] == size)
+    summary = (
+        f"Log-likelihood ahead of tuned MC dropout on {ahead['dropout']} of {ahead['sets']} tables and of deep "
+        f"ensembles on {ahead['ensembles']}. Fitting and scoring took {total / 60:.0f} minutes of one core's time."
+    )
+    return [*table(columns, rows), "", summary], ahead
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--sets", nargs="+", choices=UCI, default=list(UCI))
+    parser.add_argument("--splits", type=int, default=20, help="at most so many of each table's splits")
+    parser.add_argument("--fresh", action="store_true", help="forget runs saved earlier")
+    options = parser.parse_args()
+    RESULTS.mkdir(exist_ok=True)
+    if options.fresh:
+        RUNS.unlink(missing_ok=True)
+    for size in options.sizes:
+        for name in options.sets:
+            done = {run["split"] for run in load_runs() if (run["size"], run["set"]) == (size, name)}
+            num_splits = min(options.splits, len(load_uci(name).test_index))
+            missing = [split for split in range(num_splits) if split not in done]
+            if missing:
+                run_missing(size, name, missing)
+    runs = load_runs()
+    lines, summary = [], {}
+    for size, title in (("default", "Default sizes"), ("protocol", "The protocol's sizes: one network, 50 units")):
+        part, summary[size] = report(size, runs)
+        lines += [f"## {title}", "", *part, ""]
+    write("quality", "Quality on nine tables", lines, {"summary": summary, "runs": runs})
+
+
+if __name__ == "__main__":
+    main()

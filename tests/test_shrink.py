@@ -1,0 +1,86 @@
+import jax
+import numpy as np
+import pytest
+
+from pritchel import HorseshoeRegressor
+from pritchel.guide.network import take_units
+from pritchel.infer.outputs import pass_noise_shapes
+from pritchel.infer.shrink import Cut, DeadUnits
+from tests.conftest import TINY
+from tests.test_guides import build, noise_for, table_batch, total_elbo
+
+FAMILIES = ("factorized", "tied", "semi_structured", "structured")
+
+
+def dead_guide(family, hidden, repeats):
+    """A model and a guide whose last unit of each layer is dead, and the guide in which it is there several times."""
+    model, guide = build(family, hidden=hidden, linear=True)
+    guide = jax.tree.map(np.array, guide)
+    for layer in guide.layers:
+        log_scale = layer.joint.mean[-1:] if family == "structured" else layer.log_unit_scales.mean[None]
+        log_scale[0, -1] = -60.0
+    index = tuple(np.append(np.arange(units), [units - 1] * (repeats - 1)) for units in hidden)
+    return model, guide, take_units(guide, index)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("hidden", [(4, 3)], ids=["2"])
+def test_a_unit_that_stands_for_dead_ones_gives_the_same_gradient(x64, family, hidden):
+    """Three dead units alike, or one that counts for three: what is left to train cannot tell the difference."""
+    model, guide, wide = dead_guide(family, hidden, repeats=3)
+    kept = tuple(np.arange(units) for units in hidden)
+    counts = tuple(np.append(np.ones(units - 1), 3.0) for units in hidden)
+    cut = Cut(kept, counts)
+    small = cut.apply(wide)
+    batch = table_batch()
+    gradient = jax.jit(jax.grad(total_elbo, argnums=1), static_argnames="objective")
+    noise = noise_for(pass_noise_shapes(guide, 6, "moments"), 2)
+    of_wide = take_units(gradient(model, wide, batch, noise, objective="moments"), kept)
+    of_small = gradient(model, small, batch, noise, objective="moments")
+    live = tuple(np.arange(units - 1) for units in hidden)
+    in_small = dict(jax.tree_util.tree_leaves_with_path(take_units(of_small, live)))
+    for path, leaf in jax.tree_util.tree_leaves_with_path(take_units(of_wide, live)):
+        np.testing.assert_allclose(in_small[path], leaf, rtol=1e-9, atol=1e-12, err_msg=jax.tree_util.keystr(path))
+
+
+def test_units_leave_only_after_two_looks_and_only_in_powers_of_two():
+    _, guide = build(hidden=(100,))
+    guide = jax.tree.map(np.array, guide)
+    guide.layers[0].joint.mean[-1, 20:] = -60.0
+    units = DeadUnits(guide, drop=True)
+    assert units.look(guide, 0.5) is None
+    cut = units.look(guide, 0.5)
+    assert cut is not None
+    assert set(range(20)) < set(cut.units[0])
+    assert cut.counts[0].sum() == pytest.approx(100)
+    assert cut.apply(guide).widths == (3, 32, 2)
+    np.testing.assert_array_equal(cut.counts[0][:20], 1.0)
+    np.testing.assert_array_equal(units.kept[0], cut.units[0])
+
+
+def test_automatic_dropping_weighs_what_it_gains():
+    _, guide = build(hidden=(100,))
+    guide = jax.tree.map(np.array, guide)
+    guide.layers[0].joint.mean[-1, 20:] = -60.0
+    for drop, rows, is_cut in (("auto", 1e5, False), ("auto", 1e9, True), (False, 1e9, False), (True, 1.0, True)):
+        units = DeadUnits(guide, drop, rows)
+        units.look(guide, 0.5)
+        assert (units.look(guide, 0.5) is not None) == is_cut
+
+
+@pytest.mark.parametrize("family", ["structured", "factorized"])
+def test_dropping_changes_neither_the_units_kept_nor_the_predictions(table, family):
+    X, y = table
+    settings = {**TINY, "hidden": (64,), "num_steps": 1500, "learning_rate": 0.03, "family": family}
+    full = HorseshoeRegressor(**settings, drop_dead_units=False).fit(X, y)
+    small = HorseshoeRegressor(**settings, drop_dead_units=True).fit(X, y)
+    member = small.posterior_.members[0]
+    assert member.guide.widths[1] < 64, "nothing was dropped: the comparison would show nothing"
+    assert member.offered == (64,)
+    kept = [set(np.flatnonzero(model.unit_scales_[0] > 1e-2)) for model in (full, small)]
+    assert kept[0] == kept[1]
+    assert np.sqrt(np.mean((full.predict(X) - small.predict(X)) ** 2)) < 0.1 * y.std()
+    assert small.unit_scales_[0].shape == small.weight_norms_[0].shape == (64,)
+    pruned = small.prune()
+    assert pruned.prune_report_.offered == (64,)
+    np.testing.assert_allclose(pruned.predict(X), small.predict(X), atol=0.02 * y.std())
