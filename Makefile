@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all check format bench-foundation clean
+.PHONY: demo test test-all check format bench bench-quality bench-foundation clean
 
 demo: $(VENV)/.demo
 	$(BIN)/pritchel demo
@@ -22,6 +22,12 @@ check: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev
+	for question in step cold to_target dead_units predict growth; do $(BIN)/python benchmarks/$$question.py || exit 1; done
+
+bench-quality: $(VENV)/.dev
+	$(BIN)/python benchmarks/quality.py
 
 bench-foundation: $(VENV)/.dev
 	$(BIN)/python benchmarks/foundation.py

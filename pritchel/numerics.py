@@ -10,6 +10,11 @@ from pritchel.shapes import AnyArray, Scalar
 LOG_2PI = float(np.log(2 * np.pi))
 
 
+def as_parameter(values: np.ndarray) -> np.ndarray:
+    """A numpy array of JAX's present float type: starting values made on the host compile nothing."""
+    return np.asarray(values, jax.dtypes.canonicalize_dtype(np.float64))
+
+
 def standard_normal_log_density(expected_sq_sum: Scalar, num_entries: Scalar | int) -> Scalar:
     """Expected log density, under N(0, 1), of entries whose expected squares sum to `expected_sq_sum`."""
     return -0.5 * (num_entries * LOG_2PI + expected_sq_sum)

@@ -14,6 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pritchel import HorseshoeRegressor
+from pritchel.compile_cache import use_compile_cache
+from pritchel.estimators.base import default_steps
 from pritchel.posterior.diagnostics import FitWarning
 from tests.conftest import TINY
 
@@ -160,6 +162,38 @@ def test_options_fit_and_predict(table, change):
     model = HorseshoeRegressor(**{**TINY, "num_steps": 50, **change}).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
     assert np.isfinite(model.log_prob(X, y)).all()
+
+
+def test_a_linear_table_needs_no_hidden_unit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 4))
+    y = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=100)
+    settings = {**TINY, "num_steps": 1500}
+    assert HorseshoeRegressor(**settings).fit(X, y).units_kept_.tolist() == [0]
+    assert HorseshoeRegressor(**settings, linear=False).fit(X, y).units_kept_[0] > 0
+
+
+def test_steps_grow_with_the_table():
+    assert default_steps(100) == default_steps(10_000) == (8000, 128)
+    assert default_steps(41_157) == (16_000, 256)
+    assert default_steps(10_000_000) == (32_000, 256)
+
+
+def test_compile_cache_is_off_unless_named(tmp_path, monkeypatch):
+    import jax
+
+    monkeypatch.delenv("PRITCHEL_CACHE", raising=False)
+    assert use_compile_cache() is None
+    assert jax.config.jax_compilation_cache_dir is None
+    try:
+        monkeypatch.setenv("PRITCHEL_CACHE", str(tmp_path / "programs"))
+        assert use_compile_cache() == tmp_path / "programs"
+        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "programs")
+    finally:
+        jax.config.update("jax_compilation_cache_dir", None)
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="PRITCHEL_CACHE"):
+        use_compile_cache(tmp_path / "file" / "below")
 
 
 def test_gaussian_prior_has_nothing_to_prune(table):

@@ -29,10 +29,12 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     family : the posterior's shape: "structured" (weights and their unit's scale coupled), "semi_structured",
         "factorized" or "tied".
     rank : rank of the low-rank part of the (semi-)structured covariance; the paper's is 1.
+    linear : add a linear function of the inputs beside the hidden layers, with a half-Cauchy scale of its own. A table
+        that needs no hidden unit can then end with none.
     activation : "relu" or "tanh".
     unit_scale_prior, layer_scale_prior : half-Cauchy scales b_0 and b_g, one number or one a hidden layer.
         A smaller `layer_scale_prior` switches more units off.
-    output_scale_prior : half-Cauchy scale of the output layer's weights.
+    output_scale_prior, linear_scale_prior : half-Cauchy scales of the weights of the output layer and linear path.
     slab : (shape, rate) of the inverse-gamma prior on the slab variance that caps large weights.
     slab_sharing : one slab a "network", a "layer" or a "unit".
     noise_prior : (shape, rate) of the gamma prior on the noise precision, targets standardized.
@@ -43,12 +45,16 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         goes on and takes the switched-off units past any fixed threshold with it.
     objective : the likelihood's expectation by closed-form "moments" (ReLU) or "sampled"; "auto" for moments where
         there are any.
-    num_steps, batch_size, learning_rate, schedule : Adam's; the rate follows a "cosine" to zero or stays "constant".
+    num_steps, batch_size, learning_rate, schedule : Adam's. "auto": 8,000 steps of 128 rows up to 10,000 rows, then
+        slowly more of both. The rate follows a "cosine" to zero or stays "constant".
     kl_warmup : part of the steps over which the KL weight climbs to 1; 0 for none. Guards against collapse.
+    drop_dead_units : let units leave during training once the pruning rule has declared them dead. "auto": where the
+        steps to come gain more by it than compiling the smaller network takes; True: whenever a layer can be halved;
+        False: never. Outcomes agree; see benchmarks/results/dead_units.md.
     early_stopping, validation_fraction, patience : hold out a part of the rows and stop after `patience` checks
         (one every few hundred steps, after the warm-up) without a better held-out log-likelihood.
     warm_start : go on from the last fit instead of starting anew (with no second warm-up).
-    num_members : independent fits whose predictive distributions are mixed.
+    num_members : independent fits whose predictive distributions are mixed; 1 for a single network to deploy.
     num_draws : weight draws behind every prediction.
     n_jobs : members fitted at a time; None for as many as there are cores.
     random_state : int, RandomState or None. Fixes the fit and every prediction.

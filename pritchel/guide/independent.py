@@ -103,5 +103,5 @@ class IndependentLayer(LayerGuide):
 
     def weight_mean_mask(self) -> "IndependentLayer":
         """1 at the means of the base weights, 0 elsewhere."""
-        zeros = jax.tree.map(jnp.zeros_like, self)
-        return eqx.tree_at(lambda layer: layer.base.mean, zeros, jnp.ones_like(self.base.mean))
+        zeros = jax.tree.map(np.zeros_like, self)
+        return eqx.tree_at(lambda layer: layer.base.mean, zeros, np.ones_like(self.base.mean))

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from pritchel.guide.normal import carried_var, project_mean
-from pritchel.numerics import LOG_2PI, log_det_diag_plus_low_rank
+from pritchel.numerics import LOG_2PI, as_parameter, log_det_diag_plus_low_rank
 from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
 
 Counts = Float[AnyArray, " entries"] | None
@@ -50,10 +50,7 @@ class LowRankNormal(eqx.Module):
         rows, units = mean.shape
         factor = rng.normal(0.0, 0.1 * sd, (rows, rank))
         return cls(
-            jnp.asarray(mean),
-            jnp.full(rows, 2 * float(np.log(sd))),
-            jnp.asarray(factor),
-            jnp.zeros(units),
+            *map(as_parameter, (mean, np.full(rows, 2 * np.log(sd)), factor, np.zeros(units))),
             unit_rows=unit_norm,
             unit_cols=unit_norm,
         )

@@ -145,20 +145,20 @@ def weight_mean_mask(guide: NetworkGuide) -> NetworkGuide:
     """1 at the means of all base weights, 0 elsewhere."""
     mask = eqx.tree_at(
         lambda g: (g.layers, g.output.mean),
-        jax.tree.map(jnp.zeros_like, guide),
-        (tuple(layer.weight_mean_mask() for layer in guide.layers), jnp.ones_like(guide.output.mean)),
+        jax.tree.map(np.zeros_like, guide),
+        (tuple(layer.weight_mean_mask() for layer in guide.layers), np.ones_like(guide.output.mean)),
     )
     if guide.linear is None:
         return mask
-    return eqx.tree_at(lambda g: g.linear.mean, mask, jnp.ones_like(guide.linear.mean))
+    return eqx.tree_at(lambda g: g.linear.mean, mask, np.ones_like(guide.linear.mean))
 
 
 def held_layer_scale_mask(guide: NetworkGuide) -> NetworkGuide:
     """0 at the layer scales, 1 elsewhere: train everything but those."""
-    ones = jax.tree.map(jnp.ones_like, guide)
+    ones = jax.tree.map(np.ones_like, guide)
     if guide.log_layer_scales is None:
         return ones
-    return eqx.tree_at(lambda g: g.log_layer_scales, ones, jax.tree.map(jnp.zeros_like, guide.log_layer_scales))
+    return eqx.tree_at(lambda g: g.log_layer_scales, ones, jax.tree.map(np.zeros_like, guide.log_layer_scales))
 
 
 def keep_units(guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> NetworkGuide:

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from pritchel.numerics import LOG_2PI
+from pritchel.numerics import LOG_2PI, as_parameter
 from pritchel.shapes import AnyArray, BaseWeights, Inputs, Projections, Scalar
 
 
@@ -29,7 +29,7 @@ class Normal(eqx.Module):
     def start(cls, mean: np.ndarray | float, sd: float, shape: tuple[int, ...] | None = None) -> "Normal":
         """Means as given (or one mean everywhere, for a `shape`), one standard deviation everywhere."""
         means = np.asarray(mean) if shape is None else np.full(shape, mean)
-        return cls(jnp.asarray(means), jnp.full(means.shape, float(np.log(sd))))
+        return cls(as_parameter(means), as_parameter(np.full(means.shape, np.log(sd))))
 
     @property
     def var(self) -> Float[AnyArray, "*shape"]:

@@ -2,7 +2,6 @@ r"""The structured family: one matrix normal over $B = [\beta; \nu^\top]$, coupl
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -80,8 +79,9 @@ class StructuredLayer(LayerGuide):
 
     def weight_mean_mask(self) -> "StructuredLayer":
         """1 at the means of the base weights, 0 elsewhere, the log unit scales included."""
-        zeros = jax.tree.map(jnp.zeros_like, self)
-        return eqx.tree_at(lambda layer: layer.joint.mean, zeros, jnp.ones_like(self.joint.mean).at[-1].set(0))
+        is_weight = np.ones_like(self.joint.mean)
+        is_weight[-1] = 0
+        return eqx.tree_at(lambda layer: layer.joint.mean, jax.tree.map(np.zeros_like, self), is_weight)
 
 
 @family("structured")

@@ -7,7 +7,7 @@ import numpy as np
 from pritchel.guide.base import LayerGuide, LayerStart, family
 from pritchel.guide.independent import IndependentLayer
 from pritchel.guide.normal import carried_var, project_mean
-from pritchel.numerics import LOG_2PI
+from pritchel.numerics import LOG_2PI, as_parameter
 from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar
 
 
@@ -48,4 +48,4 @@ class UnitVarianceNormal(eqx.Module):
 @family("tied")
 def start_tied(start: LayerStart) -> LayerGuide:
     """One mean a weight; variances fixed at one."""
-    return IndependentLayer.start(UnitVarianceNormal(jnp.asarray(start.base_mean)), start)
+    return IndependentLayer.start(UnitVarianceNormal(as_parameter(start.base_mean)), start)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from pritchel.compile_cache import use_compile_cache
 from pritchel.data.dataset import Dataset
 from pritchel.guide.network import NetworkGuide
 from pritchel.infer.elbo import Batch, Elbo, elbo
@@ -18,6 +19,7 @@ from pritchel.infer.outputs import Objective, pass_noise_shapes
 from pritchel.infer.shrink import DeadUnits, DropDead
 from pritchel.model.network import Model
 
+use_compile_cache()
 Status = Literal["finished", "stopped early", "interrupted", "diverged"]
 ADAM = optax.scale_by_adam()
 MAX_CHUNK_STEPS = 250
@@ -87,6 +89,11 @@ def _unravel(template: NetworkGuide, params: Any) -> NetworkGuide:
     is_numpy = isinstance(params, np.ndarray)
     parts = np.split(params, np.cumsum(sizes)[:-1]) if is_numpy else jax.lax.split(params, sizes)
     return jax.tree.unflatten(structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])
+
+
+def _start_adam(params: np.ndarray) -> optax.ScaleByAdamState:
+    """What `ADAM.init` gives, made on the host so that nothing is compiled for it."""
+    return optax.ScaleByAdamState(np.zeros((), np.int32), np.zeros_like(params), np.zeros_like(params))  # pyright: ignore[reportArgumentType]
 
 
 class _Steps(NamedTuple):
@@ -257,7 +264,7 @@ def fit(
     params = _ravel(template)
     trainable = np.ones_like(params) if trial.trainable is None else _ravel(trial.trainable)
     units = DeadUnits(trial.guide, settings.drop_dead_units, float(feed.batch_rows * settings.num_steps * num_fits))
-    state = _State(params, ADAM.init(params), jnp.zeros((), int))
+    state = _State(params, _start_adam(params), np.zeros((), np.int32))
     history: list[Elbo] = []
     status: Status = "finished"
     done, num_skipped = 0, 0

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln
 
-from pritchel.numerics import LOG_2PI
+from pritchel.numerics import LOG_2PI, as_parameter
 from pritchel.shapes import AnyArray, Outputs, Scalar
 
 
@@ -36,7 +36,7 @@ class GaussianLikelihood(eqx.Module):
 
     def start(self, num_outputs: int) -> Float[AnyArray, " outputs"]:
         """Starting parameters: unit precision on standardized targets."""
-        return jnp.zeros(num_outputs)
+        return as_parameter(np.zeros(num_outputs))
 
     def expected_log_density(
         self,
