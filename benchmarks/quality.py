@@ -93,8 +93,8 @@ def report(size: str, runs: list[dict]) -> tuple[list[str], dict]:
         gain, error = mean_and_error(gains)
         ensembles = means.get((name, DEEP_ENSEMBLES, "ll"))
         ahead["sets"] += 1
-        ahead["dropout"] += gain > 0
-        ahead["ensembles"] += ensembles is not None and likelihoods.mean() > ensembles
+        ahead["dropout"] += int(gain > 0)
+        ahead["ensembles"] += int(ensembles is not None and likelihoods.mean() > ensembles)
         dropout_rmse = np.mean([by_split[name][run["split"]][0] for run in mine])
         constant = np.mean([run["constant"] for run in mine], axis=0)
         kept = np.mean([run["kept"] for run in mine], axis=0)
