@@ -85,7 +85,7 @@ def units_of(estimator: HorseshoeRegressor) -> set[int]:
 
 def main() -> None:
     first, seconds = speed()
-    second, kept = outcome(range(3))
+    second, kept = outcome(range(2))
     lines = [*first, "", *second]
     write("dead_units", "Dropping dead units during training", lines, {"seconds": seconds, "kept": kept})
 
