@@ -213,8 +213,10 @@ class HorseshoeEstimator(BaseEstimator):
         for name in ("rank", "patience", "num_members", "num_draws"):
             checks.check_integer(name, getattr(self, name), at_least=1)
         for name in ("num_steps", "batch_size"):
-            if getattr(self, name) != "auto":
-                checks.check_integer(name, getattr(self, name), at_least=1)
+            if isinstance(value := getattr(self, name), str):
+                checks.check_choice(name, value, ("auto",))
+            else:
+                checks.check_integer(name, value, at_least=1)
         num_steps, batch_size = default_steps(num_rows)
         checks.check_number("learning_rate", self.learning_rate, above=0)
         checks.check_number("kl_warmup", self.kl_warmup, at_least=0, at_most=1)
