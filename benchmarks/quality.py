@@ -132,7 +132,8 @@ def report(size: str, runs: list[dict]) -> tuple[list[str], dict]:
     total = sum(run["seconds"] for run in runs if run["size"] == size)
     summary = (
         f"Log-likelihood ahead of tuned MC dropout on {ahead['dropout']} of {ahead['sets']} tables and of deep "
-        f"ensembles on {ahead['ensembles']}. The fits took {total / 60:.0f} minutes of wall time, summed, several at a time."
+        f"ensembles on {ahead['ensembles']}. The fits took {total / 60:.0f} minutes of wall time, summed, several at a "
+        "time."
     )
     return [*table(columns, rows), "", summary], ahead
 
