@@ -24,7 +24,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.dev
-	for question in step cold to_target dead_units predict growth; do $(BIN)/python benchmarks/$$question.py || exit 1; done
+	for question in step cold to_target dead_units predict growth objectives; do $(BIN)/python benchmarks/$$question.py || exit 1; done
 
 bench-quality: $(VENV)/.dev
 	$(BIN)/python benchmarks/quality.py

@@ -33,6 +33,8 @@ def flights() -> tuple[list[str], dict]:
         X, y = arrays["X"].astype(float), arrays["y"].astype(float)
     order = np.random.default_rng(0).permutation(len(y))
     test, train = order[:20_000], order[20_000:]
+    few = train[:2000]
+    HorseshoeRegressor(num_members=1, num_steps=1000, batch_size=256, random_state=0).fit(X[few], y[few])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
     model = HorseshoeRegressor(num_members=1, random_state=0).fit(X[train], y[train])
@@ -46,7 +48,7 @@ def flights() -> tuple[list[str], dict]:
         "s, one member, default steps",
         "RMSE",
         "constant",
-        "memory of the fit / data in float64",
+        "peak memory beyond that of fitting 2,000 rows / data in float64",
     )
     return table(columns, [row]), figures
 

@@ -40,6 +40,7 @@ def test_projection_moments_are_the_dense_ones(normal):
     rng = np.random.default_rng(5)
     inputs = rng.normal(size=(3, 4))
     mean, var = normal.project_moments(jnp.asarray(inputs))
+    var = var.full()
     cov = dense_covariance(normal)
     for example, a in enumerate(np.column_stack([inputs, np.ones(3)])):
         projector = np.kron(a, np.eye(4))
@@ -64,7 +65,8 @@ def test_structured_projection_given_the_log_scales_is_the_dense_conditional(nor
     """The last row as log unit scales: mean, slope and variance of the projection must make up the conditional."""
     layer = StructuredLayer(normal)
     inputs = np.random.default_rng(7).normal(size=(3, 3))
-    mean, var, slope = layer.project(jnp.asarray(inputs))
+    projection = layer.project(jnp.asarray(inputs))
+    mean, var, slope = projection.mean, projection.full_var(), projection.slope
     shift = np.array([0.3, -1.0, 0.0, 2.0])
     last = np.asarray(normal.mean[-1]) + shift
     given_mean, given_cov = condition(np.ravel(normal.mean), dense_covariance(normal), np.arange(16, 20), last)

@@ -243,6 +243,22 @@ def test_interrupted_fit_is_usable(table, monkeypatch):
     assert np.isfinite(model.predict(table[0])).all()
 
 
+def test_a_member_that_had_hardly_begun_is_not_mixed_in(table, monkeypatch):
+    from pritchel.infer import fit as fitting
+
+    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 50)
+
+    def press_ctrl_c(progress):
+        if progress.trial == 1:
+            raise KeyboardInterrupt
+
+    settings = {**TINY, "num_members": 2, "n_jobs": 1, "progress": press_ctrl_c}
+    with pytest.warns(FitWarning, match="1 of 2 member"):
+        model = HorseshoeRegressor(**settings).fit(*table)
+    assert model.status_ == ["finished"]
+    assert len(model.posterior_.members) == 1
+
+
 def test_weights_count_rows(table):
     X, y = table
     short = {**TINY, "num_steps": 50}

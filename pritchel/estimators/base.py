@@ -36,6 +36,12 @@ def default_steps(num_rows: int) -> tuple[int, int]:
     return 1000 * round(8 * growth), 128 if num_rows < 20_000 else 256
 
 
+def _without_stragglers(results: dict[int, FitResult]) -> dict[int, FitResult]:
+    """The members that an interrupt left at least half as far along as the furthest; others would blur the mixture."""
+    furthest = max(len(result.history.likelihood) for result in results.values())
+    return {index: result for index, result in results.items() if 2 * len(result.history.likelihood) >= furthest}
+
+
 class HorseshoeEstimator(BaseEstimator):
     """Options and fitting; subclasses put questions to the fitted posterior."""
 
@@ -338,27 +344,30 @@ class HorseshoeEstimator(BaseEstimator):
             trials.append(Trial(model, guide, train, (*member_seed, 1), held_out, trainable))
         results = self._run(trials, settings)
         members = []
-        for index, (trial, result) in enumerate(zip(trials, results, strict=False)):
+        for index, result in results.items():
+            trial = trials[index]
             start = starts[index] if starts else Member.unpruned(trial.model, trial.guide)
             members.append(start.reduced(result.guide, result.kept)._replace(model=trial.model))
         self.posterior_ = Posterior(members, standardizer, seed, self.num_draws)
         self._train_data = data
-        self._describe(results)
+        self._describe(list(results.values()))
         self._warn_if_collapsed(data)
 
-    def _run(self, trials: list[Trial], settings: FitSettings) -> list[FitResult]:
+    def _run(self, trials: list[Trial], settings: FitSettings) -> dict[int, FitResult]:
+        """The outcome of each trial, by its index; an interrupt leaves out those that had hardly begun."""
         n_jobs = int(self.n_jobs) if self.n_jobs is not None and self.n_jobs > 0 else os.cpu_count() or 1
         with progress_display(self.progress, len(trials), settings.num_steps) as on_progress:
-            results = fit_trials(trials, settings, n_jobs=n_jobs, on_progress=on_progress)
-        num_skipped = sum(result.num_skipped for result in results)
-        statuses = {result.status for result in results}
+            results = dict(enumerate(fit_trials(trials, settings, n_jobs=n_jobs, on_progress=on_progress)))
+        num_skipped = sum(result.num_skipped for result in results.values())
+        statuses = {result.status for result in results.values()}
         if "diverged" in statuses:
             raise FloatingPointError(
                 "The fit diverged: no step of a whole chunk had a finite gradient. Lower learning_rate "
                 f"(now {self.learning_rate:g}), or look for extreme values among the inputs."
             )
         if "interrupted" in statuses:
-            steps = [len(result.history.likelihood) for result in results]
+            results = _without_stragglers(results)
+            steps = [len(result.history.likelihood) for result in results.values()]
             warnings.warn(
                 f"Interrupted: the estimator holds {len(results)} of {len(trials)} member(s), fitted for {steps} of "
                 f"{settings.num_steps} steps. To go on, set warm_start=True, num_members={len(results)} and fit again.",
@@ -431,4 +440,4 @@ class HorseshoeEstimator(BaseEstimator):
             for index, member in enumerate(members)
         ]
         results = self._run(trials, settings)
-        return [member._replace(guide=result.guide) for member, result in zip(members, results, strict=False)]
+        return [members[index]._replace(guide=result.guide) for index, result in results.items()]

@@ -8,6 +8,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+from pritchel.numerics import Outer
 from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
 
 
@@ -32,8 +33,12 @@ class Projection(NamedTuple):
     """
 
     mean: Projections
-    var: Projections
+    var: Projections | Outer
     slope: Float[AnyArray, " examples"] | None
+
+    def full_var(self) -> Projections:
+        """The variances as a matrix."""
+        return self.var.full() if isinstance(self.var, Outer) else self.var
 
 
 class LayerGuide(eqx.Module):

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from pritchel.guide.base import LayerGuide, LayerStart, Projection
 from pritchel.guide.normal import Normal
+from pritchel.numerics import Outer
 from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
 
 
@@ -24,7 +25,9 @@ class WeightGuide(Protocol):
         """Rows of noise that `draw` needs besides one a row."""
         ...
 
-    def project_moments(self, inputs: Inputs, input_var: Inputs | None = None) -> tuple[Projections, Projections]:
+    def project_moments(
+        self, inputs: Inputs, input_var: Inputs | None = None
+    ) -> tuple[Projections, Projections | Outer]:
         """Mean and variance of `[inputs, 1] @ weights`."""
         ...
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from pritchel.guide.normal import carried_var, project_mean
-from pritchel.numerics import LOG_2PI, as_parameter, log_det_diag_plus_low_rank
+from pritchel.numerics import LOG_2PI, Outer, as_parameter, log_det_diag_plus_low_rank
 from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
 
 Counts = Float[AnyArray, " entries"] | None
@@ -130,15 +130,18 @@ class LowRankNormal(eqx.Module):
         var = _total(self.col_diag, self.col_counts) * _total(self.row_var, self.row_counts)
         return _total(means.sum(0), self.col_counts) + var
 
-    def project_moments(self, inputs: Inputs, input_var: Inputs | None = None) -> tuple[Projections, Projections]:
+    def project_moments(
+        self, inputs: Inputs, input_var: Inputs | None = None
+    ) -> tuple[Projections, Projections | Outer]:
         """Mean and variance of `[inputs, 1] @ weights`: two inner products an example -- Eq. 8."""
         diag, factor = self.row_diag, self.row_factor
         squares = inputs**2 if input_var is None else inputs**2 + input_var
         spread = squares @ diag[:-1] + diag[-1] + (project_mean(factor, inputs) ** 2).sum(-1)
-        if input_var is not None:
-            spread = spread + input_var @ (factor[:-1] ** 2).sum(-1)
-        mean, carried = project_mean(self.mean, inputs), carried_var(self.mean, input_var)
-        return mean, jnp.tensordot(spread, self.col_diag, 0) + carried
+        mean = project_mean(self.mean, inputs)
+        if input_var is None:
+            return mean, Outer(spread, self.col_diag)
+        spread = spread + input_var @ (factor[:-1] ** 2).sum(-1)
+        return mean, Outer(spread, self.col_diag).full() + carried_var(self.mean, input_var)
 
     def draw(self, noise: DrawNoiseRows) -> BaseWeights:
         """The matrix that standard normal noise of `rows + rank` rows maps to."""

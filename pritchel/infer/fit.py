@@ -16,7 +16,7 @@ from pritchel.data.dataset import Dataset
 from pritchel.guide.network import NetworkGuide
 from pritchel.infer.elbo import Batch, Elbo, elbo
 from pritchel.infer.outputs import Objective, pass_noise_shapes
-from pritchel.infer.shrink import DeadUnits, DropDead
+from pritchel.infer.shrink import Cut, DeadUnits, DropDead
 from pritchel.model.network import Model
 
 use_compile_cache()
@@ -243,6 +243,18 @@ class _HeldOut:
         return self.num_worse >= self.patience
 
 
+def _apply_cut(
+    cut: Cut, template: NetworkGuide, state: _State, trainable: np.ndarray
+) -> tuple[NetworkGuide, _State, np.ndarray]:
+    """The template, the optimizer's state and the factors on its updates, without the units that leave."""
+    smaller = cut.apply(_unravel(template, np.array(state.params)))
+    adam = state.optimizer
+    mu, nu, trainable = (
+        _ravel(cut.apply_to_updates(_unravel(template, np.asarray(values)))) for values in (adam.mu, adam.nu, trainable)
+    )
+    return smaller, _State(_ravel(smaller), adam._replace(mu=mu, nu=nu), state.num_skipped), trainable
+
+
 def fit(
     trial: Trial,
     settings: FitSettings,
@@ -302,14 +314,8 @@ def fit(
                 break
             cut = units.look(_unravel(template, params), 1 - done / settings.num_steps)
             if cut is not None:
-                adam, larger = state.optimizer, template
-                template = cut.apply(_unravel(larger, params))
-                params = _ravel(template)
-                mu, nu, trainable = (
-                    _ravel(cut.apply_to_updates(_unravel(larger, np.asarray(values))))
-                    for values in (adam.mu, adam.nu, trainable)
-                )
-                state = _State(params, adam._replace(mu=mu, nu=nu), state.num_skipped)
+                template, state, trainable = _apply_cut(cut, template, state, trainable)
+                params = state.params
                 upcoming = feed.with_noise_for(template, upcoming)
     except KeyboardInterrupt:
         if not history:

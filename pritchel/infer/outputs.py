@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +12,7 @@ from pritchel.guide.network import NetworkGuide, draw_shared_scales, noise_shape
 from pritchel.guide.normal import Normal
 from pritchel.model.network import Model, activate
 from pritchel.model.priors import Prior
-from pritchel.numerics import gauss_hermite, log_normal_moment, rectified_normal, times_columns
+from pritchel.numerics import Outer, gauss_hermite, log_normal_moment, rectified_normal
 from pritchel.shapes import AnyArray, Inputs, Outputs, Projections, UnitScales
 
 Objective = Literal["moments", "sampled"]
@@ -50,20 +49,21 @@ def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
     layer_scales, slabs = draw_shared_scales(guide, noise.log_layer_scales, noise.log_slab_sq)
     values = inputs
     for index, layer in enumerate(guide.layers):
-        mean, var, slope = layer.project(values)
+        projection = layer.project(values)
+        mean, var, slope = projection.mean, projection.full_var(), projection.slope
         scales = layer.log_unit_scale_moments()
         if scales is None or layer_scales is None:
-            projection = mean + jnp.sqrt(var) * noise.projections[index]
+            values = mean + jnp.sqrt(var) * noise.projections[index]
         else:
             log_unit_mean, log_unit_var = scales
             deviation = jnp.sqrt(log_unit_var) * noise.log_unit_scales[index]
             if slope is not None:
                 mean = mean + slope[:, None] * deviation
                 var = jnp.maximum(var - jnp.tensordot(slope**2, log_unit_var, 0), 1e-6 * var)
-            projection = mean + jnp.sqrt(var) * noise.projections[index]
+            values = mean + jnp.sqrt(var) * noise.projections[index]
             log_scale = log_unit_mean + deviation + layer_scales[index]
-            projection = projection * jnp.exp(model.prior.log_weight_scale(log_scale, slabs[index]))
-        values = activate(model.activation, projection)
+            values = values * jnp.exp(model.prior.log_weight_scale(log_scale, slabs[index]))
+        values = activate(model.activation, values)
     return output_moments(guide, inputs, *guide.output.project_moments(values))
 
 
@@ -72,22 +72,21 @@ def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
 
     ReLU is positively homogeneous, $\mathrm{relu}(s p) = s\,\mathrm{relu}(p)$, so a unit's scale and its rectified
     projection are averaged in closed form. With one hidden layer the outcome is the bound itself (see
-    `scaled_unit_moments` for what that leaves out); in deeper ones the next layer takes its inputs as independent with
+    `scaled_units` for what that leaves out); in deeper ones the next layer takes its inputs as independent with
     these moments.
     """
     layer_scales, slabs = draw_shared_scales(guide, noise.log_layer_scales, noise.log_slab_sq)
-    mean, var = inputs, None
+    units, mean, var = None, inputs, None
     for index, layer in enumerate(guide.layers):
-        projection = layer.project(mean, var)
+        if units is not None:
+            mean, var = units.mean_and_var()
         scales = layer.log_unit_scale_moments()
-        if scales is None or layer_scales is None:
-            mean, cdf = rectified_normal(projection.mean, projection.var)
-            second = projection.mean * mean + projection.var * cdf
-        else:
+        tilted = None
+        if scales is not None and layer_scales is not None:
             tilted = tilted_scales(model.prior, *scales, layer_scales[index], slabs[index])
-            mean, second = scaled_unit_moments(projection, *tilted)
-        var = jax.nn.relu(second - mean**2)
-    return output_moments(guide, inputs, *guide.output.project_moments(mean, var))
+        units = scaled_units(layer.project(mean, var), tilted)
+    assert units is not None
+    return output_moments(guide, inputs, *units.project(guide.output))
 
 
 class Tilted(NamedTuple):
@@ -114,8 +113,55 @@ def tilted_scales(
     return Tilted(by_scale[0], by_scale[1] / by_scale[0] * sd), Tilted(by_square[0], by_square[1] / by_square[0] * sd)
 
 
-def scaled_unit_moments(projection: Projection, by_scale: Tilted, by_square: Tilted) -> tuple[Projections, Projections]:
-    r"""$E[s\,\mathrm{relu}(p)]$ and $E[s^2\,\mathrm{relu}(p)^2]$ for a scale $s(\nu)$, a projection $p$ tied to $\nu$.
+class ScaledUnits(NamedTuple):
+    r"""Moments of $s\,\mathrm{relu}(p)$ for every example and unit, in factors.
+
+    With $r$ an example's and $c$ a unit's share of the projection's standard deviation, $n_1 = E[s]$,
+    $n_2 = E[s^2]$: the mean is $r c n_1 G$ and the second moment
+    $n_2 (r^2 c^2 (V + G^2) + 2 r c\,g\,G + g^2 \Phi)$, where $g$ = slope x gap is by how much further the square of
+    the scale moves the projection's mean. What follows needs only products of these with a unit's own numbers, so
+    the factors never have to be multiplied out over examples and units.
+    """
+
+    mean: Projections  # G
+    var: Projections  # V
+    cdf: Projections
+    rows: Float[AnyArray, " examples"]
+    cols: UnitScales
+    norm: UnitScales
+    square_norm: UnitScales
+    slope: Float[AnyArray, " examples"] | None
+    gap: UnitScales
+
+    def mean_and_var(self) -> tuple[Projections, Projections]:
+        """Both, multiplied out."""
+        mean = self.mean * Outer(self.rows, self.cols * self.norm).full()
+        spread = self.square_norm - self.norm**2
+        var = self.var * Outer(self.rows**2, self.cols**2 * self.square_norm).full()
+        var += self.mean**2 * Outer(self.rows**2, self.cols**2 * spread).full()
+        if self.slope is not None:
+            gap = self.gap * self.square_norm
+            var += 2 * self.mean * Outer(self.rows * self.slope, self.cols * gap).full()
+            var += self.cdf * Outer(self.slope**2, self.gap * gap).full()
+        return mean, var
+
+    def project(self, weights: Normal) -> tuple[Outputs, Outputs]:
+        """Mean and variance of `[units, 1] @ weights` for independent weights."""
+        rows, cols = self.rows[:, None], self.cols[:, None]
+        weight_mean, weight_var = weights.mean, weights.var
+        mean_sq = weight_mean**2
+        square = self.square_norm[:, None] * (mean_sq + weight_var)[:-1]
+        mean_weight = cols * self.norm[:, None] * weight_mean[:-1]
+        var = self.var @ (cols**2 * square) + self.mean**2 @ (cols**2 * square - mean_weight**2)
+        var = rows**2 * var + weight_var[-1]
+        if self.slope is not None:
+            slope, gap = self.slope[:, None], self.gap[:, None] * square
+            var += slope * (2 * rows * (self.mean @ (cols * gap)) + slope * (self.cdf @ (self.gap[:, None] * gap)))
+        return rows * (self.mean @ mean_weight) + weight_mean[-1], var
+
+
+def scaled_units(projection: Projection, tilted: tuple[Tilted, Tilted] | None) -> ScaledUnits:
+    r"""Moments of $s\,\mathrm{relu}(p)$ for a scale $s(\nu)$ and a projection $p$ tied to $\nu$; no scale: $s = 1$.
 
     $E[s\,\mathrm{relu}(p)] = E[s]\,E_s[\mathrm{relu}(p)]$, where $E_s$ weights $\nu$ by $s$. Weighting a Gaussian by
     $e^{c\nu}$ moves its mean and leaves its variance, and $\ln s$ is straight or nearly so over the width of $q(\nu)$:
@@ -124,15 +170,22 @@ def scaled_unit_moments(projection: Projection, by_scale: Tilted, by_square: Til
     The second moment is carried from one shift to the other by its Taylor series to second order.
     """
     mean, var, slope = projection
-    if slope is None:
-        first, cdf = rectified_normal(mean, var)
-        second = mean * first + var * cdf
-    else:
-        mean = mean + jnp.tensordot(slope, by_scale.shift, 0)
-        gap = jnp.tensordot(slope, by_square.shift - by_scale.shift, 0)
-        first, cdf = rectified_normal(mean, var)
-        second = (mean + 2 * gap) * first + (var + gap**2) * cdf
-    return times_columns(first, by_scale.norm), times_columns(second, by_square.norm)
+    examples, units = mean.shape
+    ones = jnp.ones(units, mean.dtype)
+    norm, square_norm, gap = ones, ones, ones
+    if tilted is not None:
+        by_scale, by_square = tilted
+        norm, square_norm, gap = by_scale.norm, by_square.norm, by_square.shift - by_scale.shift
+        if slope is not None:
+            mean = mean + Outer(slope, by_scale.shift).full()
+    if isinstance(var, Outer):
+        rows, cols = jnp.sqrt(var.rows), jnp.sqrt(var.cols)
+        first, spread, cdf = rectified_normal(mean * Outer(1 / rows, 1 / cols).full())
+        return ScaledUnits(first, spread, cdf, rows, cols, norm, square_norm, slope, gap)
+    sd = jnp.sqrt(var)
+    first, spread, cdf = rectified_normal(mean / sd)
+    one_a_row = jnp.ones(examples, mean.dtype)
+    return ScaledUnits(sd * first, var * spread, cdf, one_a_row, ones, norm, square_norm, slope, gap)
 
 
 def output_moments(guide: NetworkGuide, inputs: Inputs, mean: Outputs, var: Outputs) -> tuple[Outputs, Outputs]:
