@@ -1,36 +1,11 @@
-"""The command line. Heavy imports sit inside the commands, so that `--help` is instant."""
+"""`pritchel demo`: the method on two small problems."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Bayesian neural networks that choose their own width.",
-)
 
-
-def _show_version(is_wanted: bool) -> None:
-    if is_wanted:
-        from pritchel import __version__
-
-        typer.echo(f"pritchel {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Bayesian neural networks that choose their own width."""
-
-
-@app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture.", file_okay=False)] = Path(
         "demo"

@@ -1,0 +1,49 @@
+"""`pritchel reproduce`: the paper's experiments, by name."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def reproduce(
+    names: Annotated[list[str], typer.Argument(help="Experiments, or 'all'; 'list' names them.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Every figure from few trials and short fits, to see that it works.")
+    ] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of benchmark tables; else PRITCHEL_DATA, or ../shared/data.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for records and figures.")] = Path("results"),
+    n_jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at a time; default: all cores.")] = None,
+) -> None:
+    """Run experiments of the paper and draw their figures.
+
+    Each trial is one line of OUTPUT/NAME.jsonl, written as it ends; a run that was killed goes on where it stopped and
+    trains nothing twice. Figures and tables are made from the lines. `pritchel report OUTPUT` makes one page of them.
+    """
+    import os
+
+    from pritchel.experiments.reproduce import EXPERIMENTS, load, run_experiment
+
+    if names == ["list"]:
+        for name in EXPERIMENTS:
+            typer.echo(f"{name:12} {load(name).title}")
+        return
+    chosen = list(EXPERIMENTS) if names == ["all"] else names
+    unknown = [name for name in chosen if name not in EXPERIMENTS]
+    if unknown:
+        typer.echo(f"No experiment {', '.join(unknown)}; there are: {', '.join(EXPERIMENTS)}, or all.", err=True)
+        raise typer.Exit(2)
+    if data is not None:
+        os.environ["PRITCHEL_DATA"] = str(data)
+    has_failed = False
+    for name in chosen:
+        outcome = run_experiment(name, output, quick=quick, n_jobs=n_jobs, say=lambda text: typer.echo(text, err=True))
+        has_failed |= bool(outcome.failures)
+        typer.echo(f"{name}: {outcome.finding.verdict}. {outcome.finding.statistic}" if outcome.finding else f"{name}:")
+        for path in outcome.finding.figures if outcome.finding else ():
+            typer.echo(f"  {path}")
+        for failure in outcome.failures:
+            typer.echo(f"  failed: {failure}", err=True)
+    raise typer.Exit(1 if has_failed else 0)

@@ -1,0 +1,108 @@
+"""One JSON line a trial: what was run, with what versions, and what came out. Figures are made from these alone."""
+
+import importlib.metadata
+import json
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+Key = dict[str, Any]  # what identifies a trial: JSON values only
+PACKAGES = ("pritchel", "jax", "numpy", "scikit-learn")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that matter to a result."""
+    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in PACKAGES}
+
+
+def _canonical(key: Key) -> str:
+    return json.dumps(key, sort_keys=True)
+
+
+class Records:
+    """The trials in a file of JSON lines, each with `key`, `result`, `seconds` and `versions`.
+
+    A line is written whole when its trial ends; a last line that a kill cut short is dropped on reading, so its trial
+    runs again.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._lock = threading.Lock()
+        self._by_key: dict[str, dict[str, Any]] = {}
+        is_torn = False
+        if path.exists():
+            for line in path.read_text().splitlines():
+                try:
+                    record = json.loads(line)
+                except json.JSONDecodeError:
+                    is_torn = True
+                    continue
+                self._by_key[_canonical(record["key"])] = record
+        if is_torn:
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        whole = self.path.with_suffix(".whole")
+        whole.write_text("".join(json.dumps(record) + "\n" for record in self._by_key.values()))
+        os.replace(whole, self.path)
+
+    def __contains__(self, key: Key) -> bool:
+        return _canonical(key) in self._by_key
+
+    def of(self, keys: Iterable[Key]) -> list[dict[str, Any]]:
+        """The records of those keys that have one, in the keys' order."""
+        return [self._by_key[text] for text in map(_canonical, keys) if text in self._by_key]
+
+    def add(self, key: Key, result: dict[str, Any], seconds: float) -> None:
+        """Append one record."""
+        record = {"key": key, "result": result, "seconds": round(seconds, 3), "versions": versions()}
+        line = json.dumps(record) + "\n"
+        with self._lock:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a") as file:
+                file.write(line)
+            self._by_key[_canonical(key)] = record
+
+    def run(
+        self,
+        keys: list[Key],
+        run: Callable[[Key], dict[str, Any]],
+        *,
+        n_jobs: int | None = None,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> list[str]:
+        """Run the trials that have no record yet, `n_jobs` at a time; what went wrong, one sentence a failed trial."""
+        missing = [key for key in keys if key not in self]
+        say(f"{self.path.stem}: {len(keys) - len(missing)} of {len(keys)} trials on record")
+        failures: list[str] = []
+        begin, num_done = time.monotonic(), 0
+
+        def one(key: Key) -> None:
+            nonlocal num_done
+            start = time.perf_counter()
+            try:
+                result = run(key)
+            except Exception as error:
+                failures.append(f"{_canonical(key)}: {type(error).__name__}: {error}")
+                return
+            self.add(key, result, time.perf_counter() - start)
+            num_done += 1
+            left = (time.monotonic() - begin) / num_done * (len(missing) - num_done)
+            say(f"{self.path.stem}: {num_done} of {len(missing)} done, about {left:.0f} s left: {_canonical(key)}")
+
+        with ThreadPoolExecutor(n_jobs or os.cpu_count() or 1) as pool:
+            futures = [pool.submit(one, key) for key in missing]
+            try:
+                for future in futures:
+                    future.result()
+            except KeyboardInterrupt:
+                for future in futures:
+                    future.cancel()
+                raise
+        return failures
