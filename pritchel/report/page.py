@@ -97,9 +97,7 @@ class Page:
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f'<link rel="icon" href="data:,"><title>{escape(self.title)}</title>'
-            f"<style>{_STYLE}</style></head>\n<body>\n"
-            + "\n".join(self._parts)
-            + "\n</body></html>\n"
+            f"<style>{_STYLE}</style></head>\n<body>\n" + "\n".join(self._parts) + "\n</body></html>\n"
         )
 
     def write(self, path: Path) -> Path:
