@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["HorseshoeRegressor"]
+__all__ = ["DynamicsModel", "HorseshoeRegressor"]
 
 if TYPE_CHECKING:
+    from pritchel.dynamics import DynamicsModel
     from pritchel.estimators.regressor import HorseshoeRegressor
 
 
@@ -15,4 +16,8 @@ def __getattr__(name: str) -> Any:
         from pritchel.estimators.regressor import HorseshoeRegressor
 
         return HorseshoeRegressor
+    if name == "DynamicsModel":
+        from pritchel.dynamics import DynamicsModel
+
+        return DynamicsModel
     raise AttributeError(f"module 'pritchel' has no attribute {name!r}")

@@ -10,7 +10,10 @@ from pritchel.records import Key, Records
 Verdict = Literal["holds", "does not hold", "unclear"]
 
 # The module of each experiment; it has an `EXPERIMENT`.
-EXPERIMENTS: dict[str, str] = {}
+EXPERIMENTS: dict[str, str] = {
+    "rl-map": "pritchel.experiments.rl.rl_map",
+    "rl-acrobot": "pritchel.experiments.rl.rl_acrobot",
+}
 
 
 class Finding(NamedTuple):
