@@ -17,18 +17,21 @@ from pritchel.experiments.rl.dqn import DqnSettings, evaluate, learn, values
 from pritchel.experiments.rl.environments import make_environment
 from pritchel.experiments.rl.map2d import Map2D
 from pritchel.experiments.rl.world import true_world
+from pritchel.records import Records
 
 gymnasium = pytest.importorskip("gymnasium")
 
 
-@partial(jax.jit, static_argnames=("domain", "policy", "num_episodes"))
+@partial(jax.jit, static_argnames=("domain", "num_episodes"))
 def returns_of(domain, policy, key, num_episodes):
-    """Returns and successes of a policy (state, key) -> action, as plainly as can be."""
+    """Returns and successes of policy 0 (by hand), 1 (random) or 2 (always action 1), as plainly as can be."""
+    by_hand = map2d.hand_policy if isinstance(domain, Map2D) else acrobot.hand_policy
 
     def episode(key):
         def one(carry, key):
             state, is_over = carry
-            outcome = true_step(domain, state, policy(state, key))
+            actions = jnp.stack([by_hand(domain, state), jr.randint(key, (), 0, domain.num_actions), jnp.asarray(1)])
+            outcome = true_step(domain, state, actions[policy])
             reward = jnp.where(is_over, 0.0, outcome.reward)
             state = jnp.where(is_over, state, outcome.state)
             return (state, is_over | outcome.is_done), reward
@@ -38,6 +41,9 @@ def returns_of(domain, policy, key, num_episodes):
         return rewards.sum(), is_over
 
     return jax.vmap(episode)(jr.split(key, num_episodes))
+
+
+BY_HAND, RANDOM, STILL = 0, 1, 2
 
 
 def moves(domain, state, action):
@@ -110,11 +116,10 @@ def test_acrobot_keeps_its_energy_without_torque():
 
 def test_map_returns_are_those_measured_elsewhere():
     for kind in (1, 2):
-        domain = Map2D(kind)
-        hand, success = returns_of(domain, lambda state, key, d=domain: map2d.hand_policy(d, state), jr.key(0), 500)
+        hand, success = returns_of(Map2D(kind), BY_HAND, jr.key(0), 4000)
         assert success.all()
         assert float(hand.mean()) == pytest.approx(998.85, abs=0.05)
-    random, success = returns_of(Map2D(), lambda state, key: jr.randint(key, (), 0, 4), jr.key(1), 4000)
+    random, success = returns_of(Map2D(), RANDOM, jr.key(1), 4000)
     assert abs(float(success.mean()) - 0.023) < 5 * np.sqrt(0.023 / 4000)
     assert abs(float(random.mean()) + 67) < 5 * float(random.std()) / np.sqrt(4000)
     assert -500 <= float(random.min()) <= float(random.max()) <= 1000
@@ -142,13 +147,12 @@ def test_map_optimum_is_that_of_a_search():
 
 
 def test_acrobot_returns_are_those_measured_elsewhere():
-    domain = Acrobot()
-    hand, success = returns_of(domain, lambda state, key: acrobot.hand_policy(domain, state), jr.key(0), 200)
-    assert success.mean() > 0.98
+    hand, success = returns_of(Acrobot(), BY_HAND, jr.key(0), 100)
+    assert success.mean() >= 0.97
     assert float(hand.mean()) == pytest.approx(-11.1, abs=1.5)
-    random, _ = returns_of(domain, lambda state, key: jr.randint(key, (), 0, 3), jr.key(1), 100)
+    random, _ = returns_of(Acrobot(), RANDOM, jr.key(1), 100)
     assert float(random.mean()) == pytest.approx(-153, abs=6)
-    still, success = returns_of(domain, lambda state, key: jnp.asarray(1), jr.key(2), 20)
+    still, success = returns_of(Acrobot(), STILL, jr.key(2), 100)
     assert float(still.mean()) == pytest.approx(-179.6, abs=0.5)
     assert not success.any()
     assert -180.1 <= float(random.min()) <= float(hand.max()) <= 10
@@ -226,10 +230,10 @@ def test_trials_are_balanced_and_collections_come_first():
         assert key["seed"] <= 1 + min(k["seed"] for k in keys[index:])
 
 
-@pytest.mark.parametrize("name", ["rl-map", "rl-acrobot"])
+@pytest.mark.parametrize("name", ["rl-map", pytest.param("rl-acrobot", marks=pytest.mark.slow)])
 def test_experiment_runs_end_to_end_and_goes_on_where_it_stopped(name, tmp_path, monkeypatch):
     full = load(name)
-    names = ("collect", "random", "structured-100-100") if name == "rl-map" else ("network-100-100",)
+    names = ("collect", "random", "structured-100-100")
     keys = [key for key in experiment.trials(True, 1, "tiny") if key["method"] in names]
     tiny = Experiment(full.title, full.claim, lambda quick: keys, full.run, full.find)
     monkeypatch.setattr("pritchel.experiments.reproduce.load", lambda name: tiny)
@@ -237,10 +241,10 @@ def test_experiment_runs_end_to_end_and_goes_on_where_it_stopped(name, tmp_path,
     assert not outcome.failures
     assert outcome.finding is not None
     assert all(path.stat().st_size > 5000 for path in outcome.finding.figures)
-    assert [row[0] for row in outcome.finding.rows] == [
-        experiment.METHODS[m].label for m in experiment.METHODS if m in names
-    ]
+    assert {row[0] for row in outcome.finding.rows} == {experiment.METHODS[method].label for method in names}
     assert all(len(row) == len(outcome.finding.columns) for row in outcome.finding.rows)
+    prints = {record["result"]["data"]["fingerprint"] for record in Records(tmp_path / f"{name}.jsonl").of(keys[::2])}
+    assert len(prints) == 1  # both methods saw the same rows
 
     def must_not_run(key):
         raise AssertionError(f"ran again: {key}")
@@ -249,6 +253,28 @@ def test_experiment_runs_end_to_end_and_goes_on_where_it_stopped(name, tmp_path,
     again = run_experiment(name, tmp_path)
     assert not again.failures
     assert again.finding == outcome.finding
+
+
+def test_acrobot_is_drawn_from_records_alone(tmp_path):
+    path = [[0.1 * time, 0.0, 0.0, 0.0] for time in range(9)]
+    test = [{"return": -20.0, "success": 1.0, "length": 90.0}] * 2
+    curve = {"steps": [10, 20], "episodes": [1, 2], "imagined": [-90.0, -30.0], "true": [-80.0, -20.0]}
+    result = {"test": test, "test_random": test, "curve": curve}
+    result |= {"fit": {"rmse": 0.5, "rmse_wrapped": 0.25}, "picture": [{"true": path, "imagined": [path[1:]] * 6}]}
+    records = [
+        {"key": {"size": "full", "seed": seed, "method": method}, "result": result}
+        for seed in range(3)
+        for method in experiment.METHODS
+        if method != "random"
+    ]
+    finding = load("rl-acrobot").find(records, tmp_path)
+    assert len(finding.figures) == 3
+    assert all(figure.stat().st_size > 5000 for figure in finding.figures)
+    row = dict(zip(finding.columns, finding.rows[-2], strict=True))
+    assert row["test RMSE"] == "0.500 [0.500, 0.500]"
+    assert row["angles wrapped"] == "0.250 [0.250, 0.250]"
+    assert row["reward, greedy"] == "-20.0 [-20.0, -20.0]"
+    assert row["paper reward"] == "-17.5"
 
 
 def test_verdict_needs_both_architectures():

@@ -26,7 +26,8 @@ def run_trial(domain_name: str, key: Key) -> dict[str, Any]:
     protocol, seed = PROTOCOLS[domain_name, key["size"]], int(key["seed"])
     method = METHODS[key["method"]]
     if method.kind == "random":
-        network = start_network((protocol.domain.num_features, 1, protocol.domain.num_actions), jr.key(seed))
+        sizes = (protocol.domain.num_features, *protocol.learn.hidden, protocol.domain.num_actions)
+        network = start_network(sizes, jr.key(seed))  # never asked: every action is random
         return {"test": [_evaluate(protocol, network, 1.0, stream_key(seed, "test"), protocol.num_episodes)]}
     collection = collected(protocol, seed)
     result: dict[str, Any] = {"data": _describe(collection)}

@@ -75,7 +75,7 @@ PROTOCOLS: dict[tuple[str, str], Protocol] = {
         num_draws=10,
         num_late=2,
         num_episodes=5,
-        num_curve_episodes=3,
+        num_curve_episodes=5,
         default_steps=20,
     ),
 }
