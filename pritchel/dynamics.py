@@ -69,7 +69,7 @@ def step(draw: Dynamics, state: State, action: Any) -> State:
     state = jnp.asarray(state)
     inputs = encode(state, jnp.asarray(action), draw.num_actions, draw.angles)
     difference = forward(draw.weights, inputs.reshape(-1, inputs.shape[-1]), draw.activation).reshape(state.shape)
-    return _tidy(state + difference, draw.angles)
+    return tidy(state + difference, draw.angles)
 
 
 def rollout(draw: Dynamics, state: State, plan: Plan, num_steps: int | None = None) -> Float[Array, "times features"]:
@@ -126,7 +126,7 @@ class DynamicsModel:
         after = self._check_states("next_states", next_states)
         if after.shape != states.shape:
             raise ValueError(f"next_states must be shaped like states, {states.shape}; got {after.shape}.")
-        difference = _tidy(after - states, self._angles)
+        difference = tidy(after - states, self._angles)
         estimator: Any = HorseshoeRegressor() if self.estimator is None else clone(self.estimator)
         self.estimator_: HorseshoeRegressor = estimator.fit(
             encode(states, actions, self.num_actions, self._angles), difference
@@ -145,7 +145,7 @@ class DynamicsModel:
         """Mean next state a row, and with `return_std` the standard deviation of a new observation of it."""
         states, inputs = self._inputs(states, actions)
         answer = self.estimator_.predict(inputs, return_std=return_std)
-        mean = _tidy(states + (answer[0] if return_std else answer), self._angles)
+        mean = tidy(states + (answer[0] if return_std else answer), self._angles)
         return (mean, answer[1]) if return_std else mean
 
     def sample_functions(self, states: Any, actions: Any, num_draws: int, *, seed: int = 0) -> np.ndarray:
@@ -153,7 +153,7 @@ class DynamicsModel:
         states, inputs = self._inputs(states, actions)
         checks.check_integer("num_draws", num_draws, at_least=1)
         functions = self.estimator_.posterior_.sample_functions(inputs, num_draws, seed)
-        return _tidy(states + np.moveaxis(functions, -1, 0), self._angles)
+        return tidy(states + np.moveaxis(functions, -1, 0), self._angles)
 
     def draw(self, num_draws: int, *, seed: int = 0) -> Dynamics:
         """Coherent draws of the dynamics, for `step` and `rollout`: each is one function, the same at every step."""
@@ -245,7 +245,7 @@ def in_raw_units(weights: Weights, standardizer: Standardizer) -> Weights:
     return Weights(tuple(hidden), output, linear)
 
 
-def _tidy(states: Any, angles: tuple[int, ...]) -> Any:
+def tidy(states: Any, angles: tuple[int, ...]) -> Any:
     """The states with the columns that are angles brought back between -pi and pi."""
     if not angles:
         return states

@@ -82,6 +82,7 @@ def draw_imagined(domain_name: str, records: list[Record], path: Path) -> Path |
     for axis, name in zip(axes, names, strict=False):
         (_draw_paths if domain_name == "map" else _draw_heights)(axis, pictures[name])
         axis.set_title(METHODS[name].label, fontsize=10)
+        axis.label_outer()
         _bare(axis)
     for axis in axes[len(names) :]:
         axis.set_visible(False)
@@ -143,7 +144,8 @@ def draw_learning(domain_name: str, records: list[Record], path: Path) -> Path |
         _bare(axis)
     for axis in axes[len(table) :]:
         axis.set_visible(False)
-    figure.supxlabel("episodes learned from; lines: median over seeds, bands: quartiles", fontsize=9)
+    figure.supxlabel("episodes learned from (lines: median over seeds, bands: quartiles)", fontsize=9)
+    figure.supylabel("return", fontsize=9)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False, fontsize=9)
     figure.savefig(path, dpi=130)
     return path

@@ -55,8 +55,8 @@ PROTOCOLS: dict[tuple[str, str], Protocol] = {
         default_steps=1000,
     ),
     ("acrobot", "quick"): _ACROBOT._replace(
-        collect=_ACROBOT.collect._replace(**_SMALL, max_steps=40_000),
-        learn=_ACROBOT.learn._replace(**_SMALL, max_steps=20_000),
+        collect=_ACROBOT.collect._replace(**_SMALL, max_steps=40_000, decay=0.97),
+        learn=_ACROBOT.learn._replace(**_SMALL, max_steps=40_000, decay=0.97),
         num_epochs=150,
         learning_rate=1e-3,
         num_draws=50,
