@@ -36,6 +36,7 @@ class DqnSettings(NamedTuple):
     batch_size: int = 64
     memory: int = 20_000
     learning_rate: float = 5e-4
+    is_annealed: bool = False  # let the rate fall in a straight line, to zero at the end
     adam_epsilon: float = 0.01
     clip_norm: float = 2.5  # of each matrix's and bias's gradient
     target_rate: float = 0.005
@@ -197,10 +198,15 @@ def _learn(world: World, settings: DqnSettings, run: _Run, is_warm: Any) -> _Run
     columns = jnp.split(rows, np.cumsum([world.domain.num_features, 1, 1, 1]), -1)
     batches = _Batch(*columns, future=values(run.target, columns[-1]))
 
+    learning_rate = settings.learning_rate * is_warm
+    if settings.is_annealed:
+        played = jnp.maximum(run.num_steps / settings.max_rows, run.num_episodes / settings.num_episodes)
+        learning_rate *= jnp.maximum(1 - played, 0)
+
     def update(carry, batch):
         network, adam = carry
         grads = jax.grad(_td_loss)(network, batch, settings.discount)
-        return _adam_step(settings, network, adam, grads, settings.learning_rate * is_warm), None
+        return _adam_step(settings, network, adam, grads, learning_rate), None
 
     (network, adam), _ = jax.lax.scan(update, (run.network, run.adam), batches)
     rate = settings.target_rate

@@ -30,6 +30,7 @@ class Method(NamedTuple):
 METHODS: dict[str, Method] = {
     "collect": Method("no model: learned online", "collect"),
     "simulator": Method("true simulator", "simulator"),
+    "simulator-held": Method("true simulator, rate held", "simulator"),
     "mean": Method("mean difference", "mean"),
     "random": Method("random actions", "random"),
     "network-500": Method("plain network x-500-y", "network", (500,)),

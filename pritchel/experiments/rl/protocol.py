@@ -41,7 +41,8 @@ def run_trial(domain_name: str, key: Key) -> dict[str, Any]:
         world = World(protocol.domain, fitted.dynamics, world.starts, world.start_share)
         if seed == PICTURE_SEED:
             result["picture"] = imagine(world, stream_key(seed, "picture"))
-    learning = learn(world, protocol.learn, stream_key(seed, "learn"))
+    settings = protocol.learn._replace(is_annealed=False) if key["method"] == "simulator-held" else protocol.learn
+    learning = learn(world, settings, stream_key(seed, "learn"))
     return result | _judge(protocol, learning, seed)
 
 

@@ -32,14 +32,14 @@ _SMALL = {"hidden": (64, 64), "batch_size": 32}
 _MAP = Protocol(
     domain=Map2D(),
     collect=DqnSettings(max_steps=50_000, warmup_steps=100),
-    learn=DqnSettings(num_episodes=1000, max_steps=40_000, warmup_steps=100, decay=0.998),
+    learn=DqnSettings(num_episodes=1000, max_steps=40_000, warmup_steps=100, decay=0.998, is_annealed=True),
     num_train=346,
     num_epochs=1500,
 )
 _ACROBOT = Protocol(
     domain=Acrobot(),
     collect=DqnSettings(max_steps=120_000, warmup_steps=400),
-    learn=DqnSettings(max_steps=80_000, warmup_steps=400),
+    learn=DqnSettings(max_steps=80_000, warmup_steps=400, is_annealed=True),
     num_train=822,
     num_epochs=2000,
 )
