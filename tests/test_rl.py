@@ -13,8 +13,9 @@ from pritchel.experiments.reproduce import Experiment, load, run_experiment
 from pritchel.experiments.rl import acrobot, collect, experiment, map2d, protocol
 from pritchel.experiments.rl.acrobot import Acrobot
 from pritchel.experiments.rl.domain import true_step
-from pritchel.experiments.rl.dqn import DqnSettings, evaluate, learn, values
+from pritchel.experiments.rl.dqn import DqnSettings, learn, values
 from pritchel.experiments.rl.environments import make_environment
+from pritchel.experiments.rl.evaluate import evaluate
 from pritchel.experiments.rl.map2d import Map2D
 from pritchel.experiments.rl.world import true_world
 from pritchel.records import Records

@@ -10,7 +10,6 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from pritchel.experiments.rl.domain import true_step
 from pritchel.experiments.rl.world import Place, World, pick
 
 Network = tuple[tuple[Any, Any], ...]  # a matrix and a bias a layer
@@ -215,10 +214,10 @@ def _learn(world: World, settings: DqnSettings, run: _Run, is_warm: Any) -> _Run
 
 
 # Matrices this small are multiplied faster by one core; the other one takes another trial.
-_ONE_CORE = {"xla_cpu_multi_thread_eigen": False}
+ONE_CORE = {"xla_cpu_multi_thread_eigen": False}
 
 
-@partial(jax.jit, static_argnames=("settings",), compiler_options=_ONE_CORE)
+@partial(jax.jit, static_argnames=("settings",), compiler_options=ONE_CORE)
 def learn(world: World, settings: DqnSettings, key: Any) -> Learning:
     """A policy learned in a world, and everything that happened on the way."""
     network_key, reset_key, run_key = jr.split(key, 3)
@@ -263,36 +262,3 @@ def learn(world: World, settings: DqnSettings, key: Any) -> Learning:
     ends = settings.snapshot_episodes * (1 + jnp.arange(settings.num_snapshots))
     run, summaries = jax.lax.scan(segment, run, ends)
     return Learning(*summaries, transitions=run.memory, num_steps=run.num_steps)
-
-
-class Evaluation(NamedTuple):
-    """Episodes of the true domain under a fixed policy, one entry each."""
-
-    returns: Float[Array, " episodes"]
-    lengths: Int[Array, " episodes"]
-    is_success: Any
-
-
-@partial(jax.jit, static_argnames=("domain", "num_episodes"), compiler_options=_ONE_CORE)
-def evaluate(domain: Any, network: Network, epsilon: Any, key: Any, *, num_episodes: int) -> Evaluation:
-    """Undiscounted returns on the true domain, epsilon-greedy; all episodes side by side until the last has ended."""
-    reset_key, run_key = jr.split(key)
-    states = jax.vmap(domain.reset)(jr.split(reset_key, num_episodes))
-
-    def is_going_on(carry):
-        time, _, over, *_ = carry
-        return (time < domain.horizon) & ~over.all()
-
-    def one(carry):
-        time, states, over, returns, lengths, is_success = carry
-        actions = choose(network, states, epsilon, jr.fold_in(run_key, time))
-        outcome = jax.vmap(partial(true_step, domain))(states, actions)
-        returns = returns + jnp.where(over, 0, outcome.reward)
-        is_success = is_success | (~over & outcome.is_done)
-        states = jnp.where(over[:, None], states, outcome.state)
-        return time + 1, states, over | outcome.is_done, returns, lengths + ~over, is_success
-
-    no = jnp.zeros(num_episodes, bool)
-    start = (0, states, no, jnp.zeros(num_episodes, states.dtype), jnp.zeros(num_episodes, int), no)
-    _, _, _, returns, lengths, is_success = jax.lax.while_loop(is_going_on, one, start)
-    return Evaluation(returns, lengths, is_success)

@@ -10,7 +10,8 @@ import numpy as np
 from pritchel.dynamics import wrap_angle
 from pritchel.experiments.rl.collect import Collection, collected, stream_key
 from pritchel.experiments.rl.domain import Domain
-from pritchel.experiments.rl.dqn import Learning, Network, evaluate, learn, start_network
+from pritchel.experiments.rl.dqn import Learning, Network, learn, start_network
+from pritchel.experiments.rl.evaluate import evaluate
 from pritchel.experiments.rl.models import METHODS, fit_model
 from pritchel.experiments.rl.picture import imagine
 from pritchel.experiments.rl.settings import PROTOCOLS, Protocol
