@@ -131,9 +131,9 @@ def draw_learning(domain_name: str, records: list[Record], path: Path) -> Path |
     table = {name: seeds for name, seeds in by_method(records).items() if name != "random"}
     if not table:
         return None
-    num_columns = min(5, len(table))
+    num_columns = min(4, len(table))
     num_rows = -(-len(table) // num_columns)
-    figure = Figure(figsize=(2.6 * num_columns, 2.3 * num_rows), layout="constrained")
+    figure = Figure(figsize=(3 * num_columns, 2.1 * num_rows), layout="constrained")
     axes = np.atleast_1d(figure.subplots(num_rows, num_columns, sharex=True, sharey=True)).ravel()
     for axis, (name, seeds) in zip(axes, table.items(), strict=False):
         curves = [record["result"]["curve"] for record in seeds.values()]
@@ -142,8 +142,9 @@ def draw_learning(domain_name: str, records: list[Record], path: Path) -> Path |
         axis.set_title(METHODS[name].label, fontsize=9)
         axis.set_ylim(LIMITS[domain_name])
         _bare(axis)
-    for axis in axes[len(table) :]:
+    for index, axis in enumerate(axes[len(table) :], len(table)):
         axis.set_visible(False)
+        axes[index - num_columns].tick_params(labelbottom=True)
     figure.supxlabel("episodes learned from (lines: median over seeds, bands: quartiles)", fontsize=9)
     figure.supylabel("return", fontsize=9)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False, fontsize=9)
