@@ -59,6 +59,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     n_jobs : members fitted at a time; None for as many as there are cores.
     random_state : int, RandomState or None. Fixes the fit and every prediction.
     progress : show a bar on a terminal; or a function that is called with a `Progress` after every few hundred steps.
+    checkpoint : a folder in which the fit is kept every few seconds. The same fit (data, options, an integer
+        random_state) goes on from there after a crash, to the same result; another fit's files are refused.
 
     Attributes
     ----------
