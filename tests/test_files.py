@@ -159,7 +159,9 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_no_spec_does_more_than_raise_our_error(saved, data):
     """Any value anywhere in the spec: it loads, or it is refused, and nothing else."""

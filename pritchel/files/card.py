@@ -15,8 +15,12 @@ def card(spec: dict[str, Any]) -> str:
         layers = zip(kept, member["offered"], strict=True)
         units = ", ".join(f"{in_use} of {offered}" for in_use, offered in layers)
         lines.append(f"- Network {index + 1}: hidden units in use {units}")
-    for name, value in notes.get("scores", {}).items():
-        lines.append(f"- Held-out {name.replace('_', ' ')}: {value:.4g}")
+    for score in notes.get("scores", []):
+        lines.append(
+            f"- `{score['target']}` on {notes['num_scored']} held-out rows: RMSE {score['rmse']:.4g} (the constant "
+            f"predictor's: {score['constant_rmse']:.4g}), log-likelihood {score['log_likelihood']:.3f} "
+            f"({score['constant_log_likelihood']:.3f}), 90 % intervals hold {score['coverage'][2]:.0%}"
+        )
     lines += [
         "",
         "Answers are a mean, a standard deviation and quantiles; the spread is what the model cannot know plus noise.",

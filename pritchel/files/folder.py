@@ -46,6 +46,14 @@ class SavedModel(NamedTuple):
     spec: dict[str, Any]
 
 
+def require_free(path: Path, overwrite: bool) -> None:
+    """Refuse a name that is taken, unless by a model that may be overwritten."""
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists. Choose another name, or allow it to be overwritten.")
+    if path.exists() and not _is_model_folder(path):
+        raise FileExistsError(f"{path} exists and is not a model folder; it is left alone.")
+
+
 def save_model(
     path: Path,
     estimator: HorseshoeEstimator,
@@ -56,10 +64,7 @@ def save_model(
     overwrite: bool = False,
 ) -> Path:
     """Write a fitted estimator to a folder, which is there whole or not at all."""
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists. Choose another name, or allow it to be overwritten.")
-    if path.exists() and not _is_model_folder(path):
-        raise FileExistsError(f"{path} exists and is not a model folder; it is left alone.")
+    require_free(path, overwrite)
     arrays: Arrays = {f"notes.{name}": array for name, array in (extra_arrays or {}).items()}
     spec: dict[str, Any] = {
         "format": FORMAT,
