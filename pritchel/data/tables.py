@@ -174,7 +174,7 @@ def _reason_to_leave_out(name: str, values: pd.Series) -> str | None:
         return "constant"
     if len(present) == 0:
         return "empty"
-    is_text = not pd.api.types.is_numeric_dtype(values)
+    is_text = not pd.api.types.is_numeric_dtype(values) and _share_of_numbers(present) < 0.8
     is_unique = num_distinct == len(values) and len(values) >= MIN_ROWS_FOR_IDS
     if is_unique and is_text and not _looks_like_dates(values):
         return "every row has its own value, like an id"
@@ -204,7 +204,7 @@ def _plan_column(name: str, values: pd.Series) -> Column:
             f"something to the target, such as days since a start, month or hour, or leave it out with --drop {name!r}."
         )
     num_missing = int(values.isna().sum())
-    if pd.api.types.is_numeric_dtype(values):
+    if pd.api.types.is_numeric_dtype(values) or _share_of_numbers(values.dropna()) == 1:
         numbers = _numbers(values, 0)
         present = numbers[~np.isnan(numbers)]
         quantiles = np.quantile(present, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1])
@@ -220,6 +220,10 @@ def _plan_column(name: str, values: pd.Series) -> Column:
         "counts": {str(value): int(counts[value]) for value in kept[:10]},
     }
     return Column(str(name), "category", 0.0, False, tuple(sorted(map(str, kept))), summary)
+
+
+def _share_of_numbers(present: pd.Series) -> float:
+    return float(pd.to_numeric(present, errors="coerce").notna().mean())
 
 
 def _refuse_half_numbers(name: str, values: pd.Series) -> None:

@@ -1,12 +1,13 @@
 """A fit under way, on disk: written now and then, read after a crash."""
 
+import os
 import time
 from pathlib import Path
 from typing import Any
 
 from pritchel.codec import FileError, decode, encode, read_arrays, write_arrays
 
-EVERY_SECONDS = 5.0
+EVERY_SECONDS = float(os.environ.get("PRITCHEL_CHECKPOINT_SECONDS", "5"))
 
 
 class Checkpoint:
