@@ -38,6 +38,7 @@ class FitSettings(NamedTuple):
     objective: Objective = "moments"
     patience: int | None = None  # chunks without a better held-out score before stopping; None: never
     drop_dead_units: DropDead = "auto"
+    average: float = 0.0  # decay of a running average of the parameters that is then the fit; 0: the last step is
 
 
 class Progress(NamedTuple):
@@ -75,6 +76,7 @@ class _State(NamedTuple):
 
     params: Any
     optimizer: Any
+    average: Any  # of the parameters; None: not kept
     num_skipped: Any
 
 
@@ -103,6 +105,7 @@ class _Steps(NamedTuple):
     noise: Any
     learning_rate: Any
     kl_weight: Any
+    average_decay: Any
 
 
 @partial(
@@ -134,10 +137,13 @@ def _run_chunk(
         grads, parts = jax.grad(loss, has_aux=True)(state.params, step)
         updates, optimizer = ADAM.update(grads, state.optimizer)
         params = state.params - step.learning_rate * trainable * updates
+        average = None
+        if state.average is not None:
+            average = params + step.average_decay * (state.average - params)
         is_finite = jnp.isfinite(grads @ grads)
-        kept = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), (params, optimizer), state[:2])
+        kept = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), (params, optimizer, average), state[:3])
         history = jax.lax.dynamic_update_index_in_dim(history, jnp.stack(parts), index, 0)
-        return _State(kept[0], kept[1], state.num_skipped + ~is_finite), history
+        return _State(kept[0], kept[1], kept[2], state.num_skipped + ~is_finite), history
 
     empty = jnp.zeros((*steps.kl_weight.shape, len(Elbo._fields)))
     return jax.lax.fori_loop(0, num_steps, body, (state, empty))
@@ -206,7 +212,8 @@ class _Feed:
         kl_weights = np.maximum(climbed, settings.kl_start).astype(np.float32)
         noise = _normals(self.noise_rng, self.shapes, self.chunk_steps, num_filled)
         rates = np.broadcast_to(rate, step.shape).astype(np.float32)
-        return _Steps(batch, noise, rates, kl_weights), num_filled
+        decay = np.full_like(rates, settings.average) if settings.average else None
+        return _Steps(batch, noise, rates, kl_weights, decay), num_filled
 
     def with_noise_for(self, guide: NetworkGuide, chunk: tuple[_Steps, int]) -> tuple[_Steps, int]:
         """The chunk with fresh noise for a guide that has lost units, as all later ones will have."""
@@ -252,7 +259,10 @@ def _apply_cut(
     mu, nu, trainable = (
         _ravel(cut.apply_to_updates(_unravel(template, np.asarray(values)))) for values in (adam.mu, adam.nu, trainable)
     )
-    return smaller, _State(_ravel(smaller), adam._replace(mu=mu, nu=nu), state.num_skipped), trainable
+    average = None
+    if state.average is not None:
+        average = _ravel(cut.apply(_unravel(template, np.array(state.average))))
+    return smaller, _State(_ravel(smaller), adam._replace(mu=mu, nu=nu), average, state.num_skipped), trainable
 
 
 def fit(
@@ -276,7 +286,8 @@ def fit(
     params = _ravel(template)
     trainable = np.ones_like(params) if trial.trainable is None else _ravel(trial.trainable)
     units = DeadUnits(trial.guide, settings.drop_dead_units, float(feed.batch_rows * settings.num_steps * num_fits))
-    state = _State(params, _start_adam(params), np.zeros((), np.int32))
+    average = params.copy() if settings.average else None
+    state = _State(params, _start_adam(params), average, np.zeros((), np.int32))
     history: list[Elbo] = []
     status: Status = "finished"
     done, num_skipped = 0, 0
@@ -298,7 +309,8 @@ def fit(
             if done < settings.num_steps:
                 upcoming = feed.chunk(done)  # made while the chunk above computes
             history.append(Elbo(*np.asarray(trace)[:num_filled].T))
-            params = np.array(state.params)  # the next chunk takes the buffers over; an interrupt must not lose them
+            # A copy: the next chunk takes the buffers over, and an interrupt must not lose them.
+            params = np.array(state.params if state.average is None else state.average)
             newly_skipped, num_skipped = int(state.num_skipped) - num_skipped, int(state.num_skipped)
             if on_progress is not None:
                 latest = np.nanmean(history[-1].total) / feed.num_rows if newly_skipped < num_filled else np.nan
@@ -315,7 +327,7 @@ def fit(
             cut = units.look(_unravel(template, params), 1 - done / settings.num_steps)
             if cut is not None:
                 template, state, trainable = _apply_cut(cut, template, state, trainable)
-                params = state.params
+                params = state.params if state.average is None else state.average
                 upcoming = feed.with_noise_for(template, upcoming)
     except KeyboardInterrupt:
         if not history:
