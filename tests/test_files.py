@@ -43,6 +43,7 @@ CHOICES = [
     {"prior": "horseshoe", "family": "tied"},
     {"family": "semi_structured", "slab_sharing": "unit", "drop_dead_units": True, "hidden": (40,)},
     {"family": "factorized", "num_members": 2, "hidden": (4, 3)},
+    {"family": "vmg", "prior": "gaussian", "linear": False},
 ]
 
 
@@ -211,7 +212,7 @@ class Killed(BaseException):
     [
         {"num_members": 2, "n_jobs": 1},
         {"hidden": (32,), "drop_dead_units": True, "objective": "sampled"},
-        {"early_stopping": True, "patience": 3},
+        {"early_stopping": True, "patience": 3, "average": 0.9},
     ],
     ids=str,
 )

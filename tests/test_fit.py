@@ -160,3 +160,13 @@ def test_standardizer_leaves_constant_columns_alone():
     assert standardizer.input_scale[0] == 1
     np.testing.assert_allclose(data.inputs[:, 1].std(), 1, rtol=1e-6)
     np.testing.assert_allclose(data.targets, 0, atol=1e-12)
+
+
+def test_average_is_the_running_mean_of_the_steps():
+    """After one step the average has moved from the start by one part in a hundred of the step."""
+    trial = make_trial(0)
+    stepped = fit(trial, SETTINGS._replace(num_steps=1)).guide.output.mean
+    average = fit(trial, SETTINGS._replace(num_steps=1, average=0.99)).guide.output.mean
+    start = np.asarray(trial.guide.output.mean)
+    np.testing.assert_allclose(average - start, 0.01 * (stepped - start), rtol=0.01, atol=1e-6)
+    assert np.abs(stepped - start).max() > 0.01

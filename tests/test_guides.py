@@ -14,6 +14,7 @@ from pritchel.guide.network import (
     draw_weights,
     keep_units,
     noise_shape,
+    pseudo_noise_shapes,
     start_guide,
     weight_mean_mask,
 )
@@ -59,10 +60,11 @@ def draw_noise_shapes(guide):
         tuple(layers),
         noise_shape(len(layers)),
         tuple(noise_shape(*slab.mean.shape) for slab in guide.log_slab_sq),
-        noise_shape(*guide.output.mean.shape),
+        noise_shape(guide.output.mean.shape[0] + guide.output.num_shared_noise_rows, guide.output.mean.shape[1]),
         noise_shape(),
         None if guide.linear is None else noise_shape(*guide.linear.mean.shape),
         noise_shape(),
+        pseudo_noise_shapes(guide),
     )
 
 

@@ -39,7 +39,7 @@ def _yes_no_auto(text: str) -> Any:
 NETWORK, PRIOR, TRAINING = "Network and posterior", "Priors", "Training"
 ESTIMATOR_OPTIONS = (
     EstimatorOption("hidden", _numbers, "Units offered in each hidden layer, as in 100,100.", NETWORK),
-    EstimatorOption("family", str, "structured, semi_structured, factorized or tied.", NETWORK),
+    EstimatorOption("family", str, "structured, semi_structured, factorized, tied or vmg.", NETWORK),
     EstimatorOption("rank", int, "Rank of the low-rank part of the covariance.", NETWORK),
     EstimatorOption("unit_norm", bool, "Divide the covariance vectors by their norms.", NETWORK),
     EstimatorOption("linear", bool, "A linear path beside the hidden layers.", NETWORK),
@@ -61,6 +61,7 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("batch_size", _count_or_auto, "Rows in a step, or auto.", TRAINING),
     EstimatorOption("learning_rate", float, "Adam's learning rate.", TRAINING),
     EstimatorOption("schedule", str, "cosine or constant.", TRAINING),
+    EstimatorOption("average", float, "Decay of a running average that is then the fit; 0: the last step.", TRAINING),
     EstimatorOption("kl_warmup", float, "Part of the steps over which the prior's weight climbs to 1.", TRAINING),
     EstimatorOption("drop_dead_units", _yes_no_auto, "Let dead units leave while training: auto, yes, no.", TRAINING),
     EstimatorOption("early_stopping", bool, "Stop when rows held out from training stop gaining.", TRAINING),

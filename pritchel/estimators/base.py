@@ -77,6 +77,7 @@ class HorseshoeEstimator(BaseEstimator):
         batch_size: Literal["auto"] | int = "auto",
         learning_rate: float = 0.02,
         schedule: Literal["cosine", "constant"] = "cosine",
+        average: float = 0.0,
         kl_warmup: float = 0.5,
         drop_dead_units: Literal["auto"] | bool = "auto",
         early_stopping: bool = False,
@@ -111,6 +112,7 @@ class HorseshoeEstimator(BaseEstimator):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.schedule = schedule
+        self.average = average
         self.kl_warmup = kl_warmup
         self.drop_dead_units = drop_dead_units
         self.early_stopping = early_stopping
@@ -254,6 +256,7 @@ class HorseshoeEstimator(BaseEstimator):
                 checks.check_integer(name, value, at_least=1)
         num_steps, batch_size = default_steps(num_rows)
         checks.check_number("learning_rate", self.learning_rate, above=0)
+        checks.check_number("average", self.average, at_least=0, at_most=0.9999)
         checks.check_number("kl_warmup", self.kl_warmup, at_least=0, at_most=1)
         checks.check_number("validation_fraction", self.validation_fraction, above=0, at_most=0.9)
         return FitSettings(
@@ -265,6 +268,7 @@ class HorseshoeEstimator(BaseEstimator):
             objective=self._objective(),
             patience=int(self.patience) if self.early_stopping else None,
             drop_dead_units=self.drop_dead_units,
+            average=float(self.average),
         )
 
     def _objective(self) -> Objective:

@@ -27,7 +27,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     hidden : units offered in each hidden layer. Offer many: unused ones are switched off.
     prior : "regularized_horseshoe", "horseshoe", or "gaussian" (every weight N(0, 1), nothing to prune).
     family : the posterior's shape: "structured" (weights and their unit's scale coupled), "semi_structured",
-        "factorized" or "tied".
+        "factorized" or "tied"; or "vmg", the matrix normal with pseudo data that the paper compares with, which goes
+        with prior="gaussian" and linear=False.
     rank : rank of the low-rank part of the (semi-)structured covariance; the paper's is 1.
     linear : add a linear function of the inputs beside the hidden layers, with a half-Cauchy scale of its own. A table
         that needs no hidden unit can then end with none.
@@ -47,6 +48,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         there are any.
     num_steps, batch_size, learning_rate, schedule : Adam's. "auto": 8,000 steps of 128 rows up to 10,000 rows, then
         slowly more of both. The rate follows a "cosine" to zero or stays "constant".
+    average : decay of a running (Polyak) average of the parameters that is then the fit, as 0.999; 0 for the last step.
     kl_warmup : part of the steps over which the KL weight climbs to 1; 0 for none. Guards against collapse.
     drop_dead_units : let units leave during training once the pruning rule has declared them dead. "auto": where the
         steps to come gain more by it than compiling the smaller network takes; True: whenever a layer can be halved;

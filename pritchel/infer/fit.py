@@ -41,6 +41,7 @@ class FitSettings(NamedTuple):
     objective: Objective = "moments"
     patience: int | None = None  # chunks without a better held-out score before stopping; None: never
     drop_dead_units: DropDead = "auto"
+    average: float = 0.0  # decay of a running average of the parameters that is then the fit; 0: the last step is
 
 
 class Progress(NamedTuple):
@@ -79,6 +80,7 @@ class _State(NamedTuple):
 
     params: Any
     optimizer: Any
+    average: Any  # of the parameters; None: not kept
     num_skipped: Any
 
 
@@ -107,6 +109,7 @@ class _Steps(NamedTuple):
     noise: Any
     learning_rate: Any
     kl_weight: Any
+    average_decay: Any
 
 
 @partial(
@@ -138,10 +141,13 @@ def _run_chunk(
         grads, parts = jax.grad(loss, has_aux=True)(state.params, step)
         updates, optimizer = ADAM.update(grads, state.optimizer)
         params = state.params - step.learning_rate * trainable * updates
+        average = None
+        if state.average is not None:
+            average = params + step.average_decay * (state.average - params)
         is_finite = jnp.isfinite(grads @ grads)
-        kept = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), (params, optimizer), state[:2])
+        kept = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), (params, optimizer, average), state[:3])
         history = jax.lax.dynamic_update_index_in_dim(history, jnp.stack(parts), index, 0)
-        return _State(kept[0], kept[1], state.num_skipped + ~is_finite), history
+        return _State(kept[0], kept[1], kept[2], state.num_skipped + ~is_finite), history
 
     empty = jnp.zeros((*steps.kl_weight.shape, len(Elbo._fields)))
     return jax.lax.fori_loop(0, num_steps, body, (state, empty))
@@ -211,7 +217,8 @@ class _Feed:
         self._noise_state = self.noise_rng.bit_generator.state
         noise = _normals(self.noise_rng, self.shapes, self.chunk_steps, num_filled)
         rates = np.broadcast_to(rate, step.shape).astype(np.float32)
-        return _Steps(batch, noise, rates, kl_weights), num_filled
+        decay = np.full_like(rates, settings.average) if settings.average else None
+        return _Steps(batch, noise, rates, kl_weights, decay), num_filled
 
     def with_noise_for(self, guide: NetworkGuide, chunk: tuple[_Steps, int]) -> tuple[_Steps, int]:
         """The chunk just made with noise for a guide that has lost units, as all later ones will have."""
@@ -279,30 +286,40 @@ class _Run:
         if trial.held_out is not None and settings.patience is not None:
             self.judge = _HeldOut(trial, trial.held_out, settings, settings.patience)
         self.template = jax.tree.map(np.asarray, trial.guide)
-        self.params = _ravel(self.template)
+        self.params = self.average = _ravel(self.template)
         self.trainable = np.ones_like(self.params) if trial.trainable is None else _ravel(trial.trainable)
         num_rows_to_come = float(self.feed.batch_rows * settings.num_steps * num_fits)
         self.units = DeadUnits(trial.guide, settings.drop_dead_units, num_rows_to_come)
-        self.state = _State(self.params, _start_adam(self.params), np.zeros((), np.int32))
+        average = self.params.copy() if settings.average else None
+        self.state = _State(self.params, _start_adam(self.params), average, np.zeros((), np.int32))
         self.history: list[np.ndarray] = []  # parts of the bound, (steps, parts) a chunk
         self.done, self.num_skipped = 0, 0
         self.status: Status = "finished"
 
     @property
     def guide(self) -> NetworkGuide:
-        """The guide as it stands."""
-        return _unravel(self.template, self.params)
+        """The guide as it stands: the running average of its parameters, where one is kept."""
+        return _unravel(self.template, self.average)
+
+    def take_over(self, state: _State) -> None:
+        """Copy what a chunk came to: the next takes its buffers over, and an interrupt must not lose them."""
+        self.state, self.params = state, np.array(state.params)
+        self.average = self.params if state.average is None else np.array(state.average)
 
     def cut(self, cut: Cut) -> None:
         """Let units leave: of the guide, of the optimizer's state and of the factors on its updates."""
         adam, larger = self.state.optimizer, self.template
-        self.template = cut.apply(self.guide)
+        self.template = cut.apply(_unravel(larger, self.params))
         self.params = _ravel(self.template)
         mu, nu, self.trainable = (
             _ravel(cut.apply_to_updates(_unravel(larger, np.asarray(values))))
             for values in (adam.mu, adam.nu, self.trainable)
         )
-        self.state = _State(self.params, adam._replace(mu=mu, nu=nu), self.state.num_skipped)
+        average = None
+        if self.state.average is not None:
+            average = _ravel(cut.apply(_unravel(larger, self.average)))
+        self.average = self.params if average is None else average
+        self.state = _State(self.params, adam._replace(mu=mu, nu=nu), average, self.state.num_skipped)
 
     def result(self) -> FitResult:
         """What the run has come to."""
@@ -313,7 +330,8 @@ class _Run:
     def saved(self) -> dict[str, Any]:
         """Everything needed to go on, for a checkpoint."""
         return {
-            "guide": self.guide,
+            "guide": _unravel(self.template, self.params),
+            "average": None if self.state.average is None else self.average,
             "adam": tuple(np.asarray(part) for part in self.state.optimizer),
             "trainable": self.trainable,
             "feed": self.feed.saved(),
@@ -327,9 +345,10 @@ class _Run:
         """Go on from what was saved."""
         self.template = saved["guide"]
         self.params, self.trainable = _ravel(self.template), saved["trainable"]
+        self.average = self.params if saved["average"] is None else saved["average"]
         self.done, self.num_skipped, self.status = saved["counts"]
         adam = optax.ScaleByAdamState(*saved["adam"])
-        self.state = _State(self.params, adam, np.asarray(self.num_skipped, np.int32))
+        self.state = _State(self.params, adam, saved["average"], np.asarray(self.num_skipped, np.int32))
         self.feed.restore(saved["feed"], self.template)
         self.units.restore(saved["units"])
         if self.judge is not None:
@@ -385,8 +404,8 @@ def _next_chunk(
         upcoming = run.feed.chunk(run.done + num_filled)  # made while the chunk above computes
     history = np.asarray(trace)[:num_filled]
     newly_skipped = int(state.num_skipped) - run.num_skipped
-    run.params = np.array(state.params)  # the next chunk takes the buffers over; an interrupt must not lose them
-    run.state, run.done, run.num_skipped = state, run.done + num_filled, run.num_skipped + newly_skipped
+    run.take_over(state)
+    run.done, run.num_skipped = run.done + num_filled, run.num_skipped + newly_skipped
     run.history.append(history)
     if newly_skipped == num_filled:
         run.status = "diverged"
