@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -250,3 +251,13 @@ def test_another_fits_checkpoint_is_refused(table, tmp_path, monkeypatch):
     HorseshoeRegressor(**options).fit(*table)
     with pytest.raises(FileError, match="another fit"):
         HorseshoeRegressor(**{**options, "random_state": 1}).fit(*table)
+
+
+def test_a_model_written_by_format_version_1_still_loads():
+    """Made once by `HorseshoeRegressor(hidden=(6,), num_steps=400, num_members=2, num_draws=10, random_state=0)`."""
+    path = Path(__file__).parent / "fixtures" / "model-v1"
+    model = HorseshoeRegressor.load(path)
+    expected = np.load(path / "predictions.npz", allow_pickle=False)
+    mean, sd = model.predict(expected["X"], return_std=True)
+    np.testing.assert_allclose(mean, expected["mean"], rtol=1e-4)
+    np.testing.assert_allclose(sd, expected["sd"], rtol=1e-4)
