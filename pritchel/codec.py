@@ -1,5 +1,6 @@
 """Modules and arrays to and from JSON beside safetensors. Only this package's own classes are made; none is run."""
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -29,9 +30,7 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
     if isinstance(value, (tuple, list)):
         return [encode(part, arrays, f"{name}.{index}") for index, part in enumerate(value)]
     if isinstance(value, eqx.Module):
-        fields = {
-            field: encode(getattr(value, field), arrays, f"{name}.{field}") for field in value.__dataclass_fields__
-        }
+        fields = {field: encode(getattr(value, field), arrays, f"{name}.{field}") for field in _fields(type(value))}
         return {"module": type(value).__name__, "fields": fields}
     raise TypeError(f"{name} cannot be written: it is a {type(value).__name__}.")
 
@@ -50,10 +49,14 @@ def decode(value: Any, arrays: Arrays) -> Any:
         kind = _modules().get(value["module"])
         if kind is None:
             raise FileError(f"it holds a {value['module']!r}, which this version does not know")
-        if value["fields"].keys() != kind.__dataclass_fields__.keys():
+        if value["fields"].keys() != set(_fields(kind)):
             raise FileError(f"the parts of a {value['module']} are not those that this version knows")
         return kind(**{field: decode(part, arrays) for field, part in value["fields"].items()})
     raise FileError("it holds something that is neither a number, a text, an array nor a known module")
+
+
+def _fields(kind: type[eqx.Module]) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]
 
 
 def _modules() -> dict[str, type[eqx.Module]]:

@@ -8,6 +8,7 @@ AnyArray = jax.Array | np.ndarray  # traced or on a device while fitting, numpy 
 
 Inputs = Float[AnyArray, "examples fan_in"]
 Outputs = Float[AnyArray, "examples outputs"]
+Targets = Float[AnyArray, "examples targets"]
 Projections = Float[AnyArray, "examples units"]
 BaseWeights = Float[AnyArray, "rows units"]
 DrawNoiseRows = Float[AnyArray, "noise_rows units"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pritchel.data.tables import Column, TableError, TablePlan, plan_table, target_values
+from pritchel.data.tables import Column, TableError, TablePlan, class_labels, plan_table, target_values
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.evaluate import Evaluation, evaluate
 from pritchel.files.folder import load_model, save_model
@@ -37,10 +37,11 @@ def training_table(
     keep: Sequence[str] = (),
     holdout: float = 0.1,
     seed: int = 0,
+    classes: bool = False,
 ) -> TrainingTable:
     """Plan the columns and set a random part of the rows aside; rows without a target are dropped."""
     plan = plan_table(frame, targets, drop, keep)
-    values, is_known = target_values(frame, targets)
+    values, is_known = class_labels(frame, targets[0]) if classes else target_values(frame, targets)
     if is_known.sum() < 2:
         raise TableError(
             f"Only {is_known.sum()} row(s) have all targets ({', '.join(targets)}); at least two are needed."
@@ -90,10 +91,17 @@ class TableModel:
         return cls(saved.estimator, plan, saved.notes, saved.arrays, saved.spec)
 
     def predict(self, frame: pd.DataFrame, quantiles: Sequence[float] = (), first_row: int = 0) -> pd.DataFrame:
-        """Mean, standard deviation and quantiles, a column each; several targets: with the target's name before it."""
+        """Mean, standard deviation and quantiles, a column each; several targets: with the target's name before it.
+
+        Of classes: the most probable one and the probability of each.
+        """
         inputs = self.plan.encode(frame, first_row)
         posterior = self.estimator.posterior_
         mean, spread = posterior.mean_std(inputs)
+        if self.has_classes:
+            labels = self.estimator.classes_
+            answer = pd.DataFrame({"class": labels[mean.argmax(1)]}, index=frame.index)
+            return answer.assign(**{f"p_{label}": mean[:, index] for index, label in enumerate(labels)})
         levels = posterior.quantiles(inputs, np.asarray(quantiles)) if quantiles else None
         answer = pd.DataFrame(index=frame.index)
         for index, target in enumerate(self.plan.targets):
@@ -109,10 +117,27 @@ class TableModel:
         missing = [name for name in self.plan.targets if name not in frame.columns]
         if missing:
             raise TableError(f"The table has no column {', '.join(map(repr, missing))} to compare predictions with.")
-        values, is_known = target_values(frame, self.plan.targets)
+        values, is_known = self.targets_of(frame)
         if not is_known.any():
             raise TableError(f"No row has {', '.join(map(repr, self.plan.targets))}: there is nothing to score.")
         return evaluate(self.estimator, self.plan.encode(frame[is_known]), values[is_known], list(self.plan.targets))
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether it predicts classes."""
+        return self.estimator.posterior_.likelihood.has_classes
+
+    def targets_of(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """The targets of a table, (rows, targets), and which rows have them; labels as the estimator knows them."""
+        if not self.has_classes:
+            return target_values(frame, self.plan.targets)
+        labels, is_known = class_labels(frame, self.plan.targets[0])
+        known = {str(label): label for label in self.estimator.classes_.tolist()}
+        wrong = [label for label in labels[is_known, 0] if label not in known]
+        if wrong:
+            raise TableError(f"{self.plan.targets[0]!r} holds {wrong[0]!r}, a class that the model has not seen.")
+        own = np.asarray([known.get(label, next(iter(known.values()))) for label in labels[:, 0]])
+        return own[:, None], is_known
 
 
 def arrays_plan(estimator: Any) -> TablePlan:

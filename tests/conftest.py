@@ -12,6 +12,14 @@ import numpy as np
 import pytest
 
 from pritchel import HorseshoeRegressor
+from pritchel.model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodStart
+
+
+def gaussian(noise_prior: tuple[float, float], num_rows: float) -> Likelihood:
+    """Gaussian noise for a table of so many rows."""
+    start = LikelihoodStart(noise_prior, 4.0, np.zeros((1, 1)), np.full(1, float(num_rows)))
+    return LIKELIHOODS["gaussian"].create(start)
+
 
 TINY = {
     "hidden": (8,),

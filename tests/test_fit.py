@@ -6,9 +6,9 @@ from pritchel.data.dataset import Dataset, prepare
 from pritchel.guide.network import GuideSpec, start_guide
 from pritchel.infer import fit as fitting
 from pritchel.infer.fit import FitSettings, Trial, fit, fit_trials
-from pritchel.model.likelihoods import GaussianLikelihood
 from pritchel.model.network import Model
 from pritchel.model.priors import make_prior
+from tests.conftest import gaussian
 
 SETTINGS = FitSettings(num_steps=60, batch_size=16, learning_rate=0.03)
 
@@ -19,7 +19,7 @@ def make_trial(seed: int, num_rows: int = 40, layer_scale: float = 1e-5) -> Tria
     data, _ = prepare(X, np.sin(X[:, :1]) + 0.1 * rng.normal(size=(num_rows, 1)))
     model = Model(
         make_prior("regularized_horseshoe", 1, layer_scale=layer_scale),
-        GaussianLikelihood.create((0.1, 0.01), float(num_rows)),
+        gaussian((0.1, 0.01), num_rows),
         "relu",
     )
     return Trial(model, start_guide(model, GuideSpec((4,)), 2, 1, rng), data, (seed, 1))

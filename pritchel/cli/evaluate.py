@@ -34,7 +34,7 @@ def evaluate(
         outcome = loaded.evaluate(read_table(table, na_value or []))
         notes = score_notes(outcome)
         curves = {}
-        for index, name in enumerate(loaded.plan.targets):
+        for index, name in enumerate(() if loaded.has_classes else loaded.plan.targets):
             levels, observed = calibration_curve(outcome.pit[:, index])
             curves[name] = {"nominal": levels.round(4).tolist(), "observed": observed.round(4).tolist()}
         if as_json:

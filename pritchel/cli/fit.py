@@ -1,12 +1,32 @@
 """`pritchel fit`: from a table to a model folder."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from pritchel.cli.common import INTERRUPTED, AsJson, NaValues, Overwrite, plain_errors, print_json, say
 from pritchel.cli.options import with_estimator_options
+
+
+class FitRequest(NamedTuple):
+    """What was asked for on the command line."""
+
+    table: str
+    targets: list[str]
+    output: Path
+    preset: str
+    likelihood: str
+    holdout: float
+    refit: bool
+    drop: list[str]
+    keep: list[str]
+    na_values: list[str]
+    seed: int
+    resume: bool
+    overwrite: bool
+    is_quiet: bool
+    arguments: dict[str, Any]  # of the estimator
 
 
 @with_estimator_options
@@ -19,6 +39,13 @@ def fit(
     preset: Annotated[
         str, typer.Option(help="default, fast (a first look) or paper (the authors' settings).")
     ] = "default",
+    likelihood: Annotated[
+        str,
+        typer.Option(
+            help="auto (categorical for texts, else gaussian), gaussian, student_t, heteroscedastic, poisson, "
+            "negative_binomial or categorical."
+        ),
+    ] = "auto",
     holdout: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Part of the rows kept from the fit, to score it on; 0 for none.")
     ] = 0.1,
@@ -46,10 +73,24 @@ def fit(
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model; 130 interrupted.
     """
     with plain_errors():
-        model, is_interrupted = _fit(
-            table, target, output, preset, holdout, refit, drop or [], keep or [], na_value or [], seed, resume,
-            overwrite, quiet or as_json, arguments,
-        )  # fmt: skip
+        asked = FitRequest(
+            table=table,
+            targets=target,
+            output=output,
+            preset=preset,
+            likelihood=likelihood,
+            holdout=holdout,
+            refit=refit,
+            drop=drop or [],
+            keep=keep or [],
+            na_values=na_value or [],
+            seed=seed,
+            resume=resume,
+            overwrite=overwrite,
+            is_quiet=quiet or as_json,
+            arguments=arguments,
+        )
+        model, is_interrupted = _fit(asked)
         facts = _facts(model, output, is_interrupted)
         if as_json:
             print_json(facts)
@@ -60,45 +101,67 @@ def fit(
         raise typer.Exit(INTERRUPTED)
 
 
-def _fit(
-    table, targets, output, preset, holdout, refit, drop, keep, na_values, seed, resume, overwrite, is_quiet, arguments
-):
+def _fit(asked: FitRequest) -> tuple[Any, bool]:
+    """The fitted and written model, and whether Ctrl-C cut its fit short."""
     import shutil
 
     from pritchel.cli.fitting import fit_with_notes, make_estimator
-    from pritchel.data.tables import read_table
     from pritchel.files.folder import require_free
-    from pritchel.table_model import TableModel, training_table
+    from pritchel.table_model import TableModel
 
-    require_free(output, overwrite)
+    output = asked.output
+    require_free(output, asked.overwrite)
     partial = output.with_name(f"{output.name}.partial")
-    if partial.exists() and not resume:
-        if not overwrite:
+    if partial.exists() and not asked.resume:
+        if not asked.overwrite:
             raise FileExistsError(
                 f"{partial} holds an unfinished fit. Add --resume to go on from it, or --overwrite to discard it."
             )
         shutil.rmtree(partial)
-    estimator = make_estimator(preset, seed, not is_quiet, arguments)
-    frame = read_table(table, na_values)
-    data = training_table(frame, targets, drop=drop, keep=keep, holdout=holdout, seed=seed)
-    source = {"table": table, "rows": len(frame), "without_target": data.num_without_target, "seed": seed}
-    source["holdout"] = holdout
+    data, classes, source = _read(asked)
+    arguments = asked.arguments
+    if asked.likelihood not in ("auto", "categorical"):
+        arguments = {**arguments, "likelihood": asked.likelihood}
+    estimator = make_estimator(asked.preset, asked.seed, not asked.is_quiet, arguments, classes)
     estimator.set_params(checkpoint=partial / "fit")
     notes, arrays = fit_with_notes(estimator, data, say)
     is_interrupted = "interrupted" in estimator.status_
-    if refit and not is_interrupted and data.is_held_out.any():
+    if asked.refit and not is_interrupted and data.is_held_out.any():
         say("Fitting again to all rows ...")
-        import numpy as np
-
         estimator.set_params(checkpoint=partial / "refit")
-        fit_with_notes(estimator, data._replace(is_held_out=np.zeros_like(data.is_held_out)), say)
+        fit_with_notes(estimator, data._replace(is_held_out=data.is_held_out & False), say)
         is_interrupted = "interrupted" in estimator.status_
         source["refit"] = True
     model = TableModel(estimator.set_params(checkpoint=None), data.plan, {**notes, "source": source}, arrays)
-    model.save(output, overwrite=overwrite)
+    model.save(output, overwrite=asked.overwrite)
     if not is_interrupted:
         shutil.rmtree(partial, ignore_errors=True)
     return model, is_interrupted
+
+
+def _read(asked: FitRequest) -> tuple[Any, bool, dict[str, Any]]:
+    """The training table, whether its target is classes, and where it came from."""
+    import numpy as np
+
+    from pritchel.data.tables import has_classes, read_table
+    from pritchel.model.likelihoods import LIKELIHOODS
+    from pritchel.table_model import training_table
+
+    if asked.likelihood not in ("auto", *LIKELIHOODS):
+        raise ValueError(f"--likelihood must be one of auto, {', '.join(LIKELIHOODS)}; got {asked.likelihood!r}.")
+    frame = read_table(asked.table, asked.na_values)
+    targets = asked.targets
+    classes = asked.likelihood == "categorical" or (asked.likelihood == "auto" and has_classes(frame, targets))
+    if classes and len(targets) != 1:
+        raise ValueError("A model of classes has one --target.")
+    options = {"drop": asked.drop, "keep": asked.keep, "holdout": asked.holdout, "seed": asked.seed}
+    data = training_table(frame, targets, **options, classes=classes)
+    if classes:
+        labels, counts = np.unique(data.targets.astype(str), return_counts=True)
+        shown = ", ".join(f"{label} ({count})" for label, count in zip(labels, counts, strict=True))
+        say(f"{targets[0]} is taken as {len(labels)} classes: {shown}")
+    source = {"table": asked.table, "rows": len(frame), "without_target": data.num_without_target}
+    return data, classes, {**source, "seed": asked.seed, "holdout": asked.holdout}
 
 
 def _facts(model: Any, output: Path, is_interrupted: bool) -> dict[str, Any]:
@@ -106,6 +169,7 @@ def _facts(model: Any, output: Path, is_interrupted: bool) -> dict[str, Any]:
     return {
         "model": str(output),
         "targets": list(plan.targets),
+        "likelihood": "categorical" if model.has_classes else estimator.likelihood,
         "inputs": {column.name: column.kind for column in plan.columns},
         "left_out": plan.left_out,
         "units_offered": [list(member.offered) for member in estimator.posterior_.members],

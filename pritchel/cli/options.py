@@ -54,6 +54,8 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("slab", _numbers, "Shape,rate of the inverse gamma that caps large weights.", PRIOR),
     EstimatorOption("slab_sharing", str, "One slab a network, layer or unit.", PRIOR),
     EstimatorOption("noise_prior", _numbers, "Shape,rate of the gamma on the noise precision.", PRIOR),
+    EstimatorOption("student_dof", float, "Degrees of freedom of Student-t noise.", PRIOR),
+    EstimatorOption("class_weight", str, "For classes: balanced.", TRAINING),
     EstimatorOption("half_cauchy", str, "auxiliary (the paper's bound) or exact.", PRIOR),
     EstimatorOption("learn_layer_scale", bool, "Learn the layers' shared scales, as the paper does.", PRIOR),
     EstimatorOption("objective", str, "auto, moments or sampled.", TRAINING),

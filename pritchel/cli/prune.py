@@ -30,7 +30,7 @@ def prune(
     with plain_errors():
         import warnings
 
-        from pritchel.data.tables import read_table, target_values
+        from pritchel.data.tables import read_table
         from pritchel.files.folder import require_free
         from pritchel.posterior.prune import PruneReports
         from pritchel.table_model import TableModel
@@ -42,7 +42,7 @@ def prune(
         inputs = targets = None
         if fine_tune and table is not None:
             frame = read_table(table, na_value or [])
-            values, is_known = target_values(frame, large.plan.targets)
+            values, is_known = large.targets_of(frame)
             inputs, targets = large.plan.encode(frame[is_known]), values[is_known]
             targets = targets[:, 0] if targets.shape[1] == 1 else targets
         with warnings.catch_warnings(record=True) as caught:

@@ -167,6 +167,20 @@ def target_values(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[np.ndarr
     return values, np.isfinite(values).all(1)
 
 
+def has_classes(frame: pd.DataFrame, targets: Sequence[str]) -> bool:
+    """Whether the target is one column of texts or of yes and no: classes rather than numbers."""
+    if len(targets) != 1 or targets[0] not in frame.columns:
+        return False
+    values = frame[targets[0]]
+    is_number = pd.api.types.is_numeric_dtype(values) or _share_of_numbers(values.dropna()) > 0.8
+    return pd.api.types.is_bool_dtype(values) or not (is_number or _looks_like_dates(values))
+
+
+def class_labels(frame: pd.DataFrame, target: str) -> tuple[np.ndarray, np.ndarray]:
+    """The target as texts, (rows, 1), and which rows have it."""
+    return _texts(frame[target]).to_numpy(object)[:, None], frame[target].notna().to_numpy()
+
+
 def _reason_to_leave_out(name: str, values: pd.Series) -> str | None:
     present = values.dropna()
     num_distinct = present.nunique()

@@ -22,7 +22,7 @@ from pritchel.guide.network import GuideSpec, held_layer_scale_mask, start_guide
 from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.fit import FitResult, FitSettings, Trial, fit_trials
 from pritchel.infer.outputs import OUTPUTS, Objective
-from pritchel.model.likelihoods import GaussianLikelihood
+from pritchel.model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodStart
 from pritchel.model.network import ACTIVATIONS, Model
 from pritchel.model.priors import PRIORS, make_prior
 from pritchel.model.scales import HALF_CAUCHY
@@ -154,7 +154,8 @@ class HorseshoeEstimator(BaseEstimator):
             "drop_dead_units": False,
             "num_members": 1,
         }
-        return cls(**(settings | changes))
+        known = set(cls._get_param_names())
+        return cls(**({name: value for name, value in settings.items() if name in known} | changes))
 
     @classmethod
     def fast(cls, **changes: Any) -> Self:
@@ -276,7 +277,13 @@ class HorseshoeEstimator(BaseEstimator):
             return "moments" if self.activation == "relu" else "sampled"
         return "moments" if self.objective == "moments" else "sampled"
 
-    def _model(self, num_rows: float) -> Model:
+    @property
+    def _likelihood(self) -> type[Likelihood]:
+        """The kind of likelihood; an estimator that offers a choice of them says which."""
+        return LIKELIHOODS["gaussian"]
+
+    def _model(self, data: Dataset | None, num_targets: int = 1) -> Model:
+        """The model for a table, or before there is any."""
         num_hidden = len(checks.check_widths(self.hidden))
         checks.check_number("output_scale_prior", self.output_scale_prior, above=0)
         checks.check_number("linear_scale_prior", self.linear_scale_prior, above=0)
@@ -291,7 +298,11 @@ class HorseshoeEstimator(BaseEstimator):
             slab_sharing=self.slab_sharing,
         )
         noise_prior = checks.check_pair("noise_prior", self.noise_prior, "shape and rate of a gamma")
-        likelihood = GaussianLikelihood.create(noise_prior, float(num_rows))
+        targets = np.zeros((0, num_targets)) if data is None else data.targets
+        weights = np.zeros(0) if data is None else data.weights
+        num_classes = len(getattr(self, "classes_", ()))
+        dof = float(getattr(self, "student_dof", 4.0))
+        likelihood = self._likelihood.create(LikelihoodStart(noise_prior, dof, targets, weights, num_classes))
         return Model(prior, likelihood, self.activation, self.half_cauchy, bool(self.linear))  # pyright: ignore[reportArgumentType]
 
     def _guide_spec(self) -> GuideSpec:
@@ -317,6 +328,7 @@ class HorseshoeEstimator(BaseEstimator):
             if np.count_nonzero(weights) < 2:
                 raise ValueError("sample_weight must leave at least two rows with a positive weight.")
         targets = np.asarray(targets, np.float64)
+        self._likelihood.check_targets(targets)
         self._is_single_target = targets.ndim == 1
         return np.ascontiguousarray(inputs), targets.reshape(len(targets), -1), weights
 
@@ -329,7 +341,7 @@ class HorseshoeEstimator(BaseEstimator):
 
     def _check_warm_start(self, num_targets: int) -> list[Member]:
         members = self.posterior_.members
-        before = (members[0].guide.widths[0], members[0].guide.widths[-1], len(members))
+        before = (members[0].guide.widths[0], self._num_targets, len(members))
         now = (self.n_features_in_, num_targets, self.num_members)
         if before != now:
             raise ValueError(
@@ -359,14 +371,15 @@ class HorseshoeEstimator(BaseEstimator):
         old_standardizer = None
         if self.warm_start and hasattr(self, "posterior_"):
             starts, old_standardizer = self._check_warm_start(targets.shape[1]), self.posterior_.standardizer
-        data, standardizer = prepare(inputs, targets, weights, standardizer=old_standardizer)
+        is_scaled = self._likelihood.is_scaled
+        data, standardizer = prepare(inputs, targets, weights, standardizer=old_standardizer, scale_targets=is_scaled)
         settings = self._fit_settings(len(data.inputs))
         train, held_out = self._hold_out(data, seed)
         if starts:
             settings = settings._replace(kl_warmup=0.0)
         trials = []
         for member in range(self.num_members):
-            model = self._model(train.weights.sum())
+            model = self._model(train)
             member_seed = (seed, member)
             if starts:
                 guide = starts[member].guide
@@ -462,10 +475,10 @@ class HorseshoeEstimator(BaseEstimator):
         standardizer = self.posterior_.standardizer
         inputs = sample.inputs.astype(np.float64) * standardizer.input_scale + standardizer.input_mean
         mean, _ = self.posterior_.mean_std(inputs)
-        predictions = standardizer.scale_targets(mean)
-        self.is_collapsed_ = diagnostics.warn_if_collapsed(
-            sample.targets.astype(np.float64), predictions, sample.weights.astype(np.float64)
-        )
+        likelihood = self.posterior_.likelihood
+        predictions = mean if likelihood.has_classes else standardizer.scale_targets(mean)
+        observed = likelihood.as_numbers(sample.targets.astype(np.float64))
+        self.is_collapsed_ = diagnostics.warn_if_collapsed(observed, predictions, sample.weights.astype(np.float64))
 
     def _fine_tune(self, members: list[Member], num_steps: int, X: Any, y: Any, sample_weight: Any) -> list[Member]:
         if X is None:

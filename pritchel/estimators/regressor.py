@@ -11,12 +11,15 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from pritchel.data.dataset import prepare
 from pritchel.estimators import checks
+from pritchel.estimators.arguments import with_arguments
 from pritchel.estimators.base import HorseshoeEstimator
+from pritchel.model.likelihoods import LIKELIHOODS, Likelihood
 from pritchel.model.network import forward
 from pritchel.model.prior_draws import draw_prior_weights
 from pritchel.posterior.predict import Uncertainty
 
 
+@with_arguments(likelihood="gaussian", student_dof=4.0)
 class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     """Bayesian neural network regression that starts wide and keeps only the units the data ask for.
 
@@ -38,6 +41,9 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     output_scale_prior, linear_scale_prior : half-Cauchy scales of the weights of the output layer and linear path.
     slab : (shape, rate) of the inverse-gamma prior on the slab variance that caps large weights.
     slab_sharing : one slab a "network", a "layer" or a "unit".
+    likelihood : "gaussian"; "student_t" (outliers); "heteroscedastic" (noise that depends on the inputs); "poisson" or
+        "negative_binomial" (counts; with exposure, fit counts / exposure with sample_weight=exposure).
+    student_dof : degrees of freedom of Student-t noise.
     noise_prior : (shape, rate) of the gamma prior on the noise precision, targets standardized.
     half_cauchy : "auxiliary" (the paper's bound) or "exact" (tighter, by quadrature).
     unit_norm : divide the covariance vectors of the (semi-)structured families by their norms.
@@ -74,6 +80,16 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     status_ : how each member's fit ended. num_skipped_steps_ : steps skipped because they were not finite.
     is_collapsed_ : whether the fit is no better than the constant predictor on its training rows.
     """
+
+    likelihood: str
+    student_dof: float
+
+    @property
+    def _likelihood(self) -> type[Likelihood]:
+        choices = [name for name, kind in LIKELIHOODS.items() if not kind.has_classes]
+        checks.check_choice("likelihood", self.likelihood, choices)
+        checks.check_number("student_dof", self.student_dof, above=1)
+        return LIKELIHOODS[self.likelihood]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to a table. A row of weight two counts as two rows; Ctrl-C keeps what is fitted so far."""
@@ -153,16 +169,17 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         num_targets = self._num_targets if is_fitted else 1
         self._fit_settings(2)
-        model = self._model(0.0)
-        widths = (inputs.shape[1], *checks.check_widths(self.hidden), num_targets)
-        weights = draw_prior_weights(model, widths, n_samples, rng)
-        functions = forward(weights, inputs, model.activation)
-        if include_noise:
-            precision = rng.gamma(self.noise_prior[0], 1 / self.noise_prior[1], (n_samples, 1, num_targets))
-            functions = functions + rng.standard_normal(functions.shape) / np.sqrt(precision)
-        if not is_fitted:
-            return functions[..., 0].T
-        return self._shape(np.moveaxis(self._posterior.standardizer.unscale_targets(functions), 0, -1))
+        model = self._posterior.members[0].model if is_fitted else self._model(None, num_targets)
+        likelihood = model.likelihood
+        widths = (inputs.shape[1], *checks.check_widths(self.hidden), likelihood.num_outputs(num_targets))
+        outputs = forward(draw_prior_weights(model, widths, n_samples, rng), inputs, model.activation)
+        location, scale = np.zeros(num_targets), np.ones(num_targets)
+        if is_fitted:
+            location, scale = self._posterior.standardizer[2:]
+        values = likelihood.prior_noise_values(rng, n_samples, num_targets)
+        components = likelihood.components(outputs, values, location, scale)
+        draws = components.sample(rng) if include_noise else components.mean
+        return np.moveaxis(draws, 0, -1)[:, 0] if not is_fitted else self._shape(np.moveaxis(draws, 0, -1))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -26,18 +26,14 @@ def to_arviz(estimator: Any, X: np.ndarray | None = None, y: np.ndarray | None =
         groups["posterior_predictive"] = {"f": functions[None], "y": observations[None]}
         if y is not None:
             targets = np.asarray(y, float).reshape(len(inputs), -1)
-            groups["log_likelihood"] = {"y": posterior.draw_log_densities(functions, targets)[None]}
+            groups["log_likelihood"] = {"y": posterior.draw_log_densities(inputs, targets, num_draws, 0)[None]}
             groups["observed_data"] = {"y": targets}
     return from_dict(groups, dims={"f": ["row", "target"], "y": ["row", "target"]})
 
 
 def _first_member(posterior: Any) -> dict[str, np.ndarray]:
     """Stacked weights of the first member: one array a layer."""
-    blocks = []
-    for weights in posterior.weight_draws():
-        if blocks and weights.hidden[0].shape[1:] != blocks[0].hidden[0].shape[1:]:
-            break
-        blocks.append(weights)
+    blocks = [weights for member, weights in posterior.weight_draws() if member == 0]
     arrays = {
         f"hidden{layer + 1}_weights": np.concatenate([block.hidden[layer] for block in blocks])
         for layer in range(len(blocks[0].hidden))

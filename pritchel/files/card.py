@@ -16,6 +16,13 @@ def card(spec: dict[str, Any]) -> str:
         units = ", ".join(f"{in_use} of {offered}" for in_use, offered in layers)
         lines.append(f"- Network {index + 1}: hidden units in use {units}")
     for score in notes.get("scores", []):
+        if "accuracy" in score:
+            lines.append(
+                f"- `{score['target']}` on {notes['num_scored']} held-out rows: accuracy {score['accuracy']:.1%} "
+                f"(the constant predictor's: {score['constant_accuracy']:.1%}), log-likelihood "
+                f"{score['log_likelihood']:.3f} ({score['constant_log_likelihood']:.3f})"
+            )
+            continue
         lines.append(
             f"- `{score['target']}` on {notes['num_scored']} held-out rows: RMSE {score['rmse']:.4g} (the constant "
             f"predictor's: {score['constant_rmse']:.4g}), log-likelihood {score['log_likelihood']:.3f} "

@@ -20,6 +20,7 @@ import numpy as np
 from pritchel.codec import MAX_TEXT_BYTES, Arrays, FileError, decode, encode, read_arrays, read_json, write_arrays
 from pritchel.data.dataset import Standardizer
 from pritchel.estimators.base import HorseshoeEstimator
+from pritchel.estimators.classifier import HorseshoeClassifier
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.files.card import card
 from pritchel.guide.network import NetworkGuide, draw_weights
@@ -31,7 +32,10 @@ from pritchel.records import versions
 
 FORMAT, FORMAT_VERSION = "pritchel-model", 1
 SPEC, WEIGHTS, CARD = "spec.json", "weights.safetensors", "README.md"
-ESTIMATORS: dict[str, type[HorseshoeEstimator]] = {"HorseshoeRegressor": HorseshoeRegressor}
+ESTIMATORS: dict[str, type[HorseshoeEstimator]] = {
+    "HorseshoeRegressor": HorseshoeRegressor,
+    "HorseshoeClassifier": HorseshoeClassifier,
+}
 NOT_SAVED = ("progress", "checkpoint", "warm_start")
 MAX_OFFERED_WEIGHTS, MAX_DRAWS = 16_000_000, 100_000
 
@@ -211,6 +215,7 @@ def _fitted(estimator: Any, arrays: Arrays) -> dict[str, Any]:
     return {
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": _plain(getattr(estimator, "feature_names_in_", None)),
+        "classes": _plain(getattr(estimator, "classes_", None)),
         "is_single_target": bool(estimator._is_single_target),
         "is_collapsed": bool(estimator.is_collapsed_),
         "status": list(estimator.status_),
@@ -240,7 +245,13 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> HorseshoeEstimator:
         raise FileError("its members differ in inputs or outputs")
     ((num_features, num_outputs),) = widths
     standardizer = Standardizer(*decode(fitted["standardizer"], arrays))
-    for part, size in zip(standardizer, (num_features, num_features, num_outputs, num_outputs), strict=True):
+    num_targets = len(standardizer.target_mean)
+    for member in members:
+        likelihood = member.model.likelihood
+        wanted = (likelihood.num_outputs(num_targets), likelihood.start(num_targets).shape)
+        if wanted != (num_outputs, member.guide.likelihood.shape):
+            raise FileError("its likelihood does not fit its network")
+    for part, size in zip(standardizer, (num_features, num_features, num_targets, num_targets), strict=True):
         if part.shape != (size,) or part.dtype != np.float64 or not np.isfinite(part).all():
             raise FileError("its standardization does not fit its network")
     seed, num_draws = fitted["seed"], fitted["num_draws"]
@@ -255,6 +266,12 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> HorseshoeEstimator:
         if len(names) != num_features or not all(isinstance(name, str) for name in names):
             raise FileError("its feature names do not fit its network")
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    classes = fitted.get("classes")
+    if members[0].model.likelihood.has_classes:
+        num_classes = members[0].model.likelihood.class_index.shape[0]  # pyright: ignore[reportAttributeAccessIssue]
+        if len(classes) != num_classes or len({type(label) for label in classes}) != 1:
+            raise FileError("its labels do not fit its network")
+        estimator.classes_ = np.asarray(classes)
     estimator._is_single_target = bool(fitted["is_single_target"])
     estimator.is_collapsed_ = bool(fitted["is_collapsed"])
     estimator.status_ = [str(status) for status in fitted["status"]]
@@ -294,6 +311,6 @@ def _member(part: dict[str, Any], arrays: Arrays) -> Member:
     expected = [(rows + 1, columns) for rows, columns in itertools.pairwise(guide.widths)]
     found = [leaf.shape for leaf in (*weights.hidden, weights.output)]
     is_linear_right = weights.linear is None or weights.linear.shape == (guide.widths[0], guide.widths[-1])
-    if found != expected or not is_linear_right or guide.likelihood.shape[-1:] != (guide.widths[-1],):
+    if found != expected or not is_linear_right:
         raise FileError("its arrays do not make a network")
     return member

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from pritchel.files.deployed import Deployed, columns_as_json
+from pritchel.files.expressions import as_source
 
 # The body of the exported file. It must stay free of everything but numpy and the standard library.
 _TEMPLATE = '''"""Predicts {targets} from {num_columns} column(s). Written by Pritchel {version}; needs only numpy.
 
     from {module} import predict
-    mean, sd = predict({{"column": [values], ...}})        # (rows, targets) each; NaN or None where a value is missing
+    {call}        # NaN or None where a value is missing
 
 or, for a CSV file:  python {module}.py rows.csv > predictions.csv
 """
@@ -58,15 +59,16 @@ def _text(value, missing):
 
 
 def predict(columns):
-    """Mean and standard deviation of new observations, each (rows, targets)."""
+    """{answers}."""
     arrays = _arrays()
     inputs = (encode(columns) - arrays["input_mean"]) / arrays["input_scale"]
     parts = [_block(inputs[start : start + BLOCK_ROWS], arrays) for start in range(0, len(inputs), BLOCK_ROWS)]
-    return np.concatenate([mean for mean, _ in parts]), np.concatenate([sd for _, sd in parts])
+    first, second = (np.concatenate(part) for part in zip(*parts))
+    return first, second
 
 
 def _block(inputs, arrays):
-    functions = []
+    outputs = []
     for stack in range(SPEC["num_stacks"]):
         value = inputs
         for layer in range(SPEC["num_hidden"]):
@@ -77,9 +79,24 @@ def _block(inputs, arrays):
         value = value @ weights[:, :-1] + weights[:, -1:]
         if f"{{stack}}.linear" in arrays:
             value = value + inputs @ arrays[f"{{stack}}.linear"]
-        functions.append(value)
-    functions = np.concatenate(functions) * arrays["target_scale"]
-    return functions.mean(0) + arrays["target_mean"], np.sqrt(functions.var(0) + arrays["noise_var"])
+        outputs.append(value)
+    outputs = np.concatenate(outputs)
+    means = {mean}
+    if SPEC["classes"]:
+        probabilities = means.mean(0)
+        return probabilities, np.asarray(SPEC["classes"], dtype=object)[probabilities.argmax(1)]
+    noise = {var}
+    var = means.var(0) + noise.mean(0)
+    return means.mean(0) * arrays["target_scale"] + arrays["target_mean"], np.sqrt(var) * arrays["target_scale"]
+
+
+def _sigmoid(values):
+    return 0.5 + 0.5 * np.tanh(0.5 * values)
+
+
+def _softmax(values):
+    raised = np.exp(values - values.max(-1, keepdims=True))
+    return raised / raised.sum(-1, keepdims=True)
 
 
 _CACHE = {{}}
@@ -95,10 +112,15 @@ def _arrays():
 def main():
     with open(sys.argv[1], newline="") as file:
         rows = list(csv.DictReader(file))
-    mean, sd = predict({{name: [row[name] for row in rows] for name in (rows[0] if rows else {{}})}})
+    first, second = predict({{name: [row[name] for row in rows] for name in (rows[0] if rows else {{}})}})
     writer = csv.writer(sys.stdout)
+    if SPEC["classes"]:
+        writer.writerow([f"p_{{label}}" for label in SPEC["classes"]] + ["class"])
+        for probabilities, label in zip(first, second):
+            writer.writerow([f"{{value:.7g}}" for value in probabilities] + [label])
+        return
     writer.writerow([f"{{target}}_{{what}}" for target in SPEC["targets"] for what in ("mean", "sd")])
-    for row_mean, row_sd in zip(mean, sd):
+    for row_mean, row_sd in zip(first, second):
         writer.writerow([f"{{value:.7g}}" for pair in zip(row_mean, row_sd) for value in pair])
 
 
@@ -115,7 +137,9 @@ def write_numpy(model: Deployed, path: Path) -> Path:
     """Write the file."""
     from pritchel import __version__
 
-    arrays = {name: getattr(model, name) for name in model._fields if name.startswith(("input", "target", "noise"))}
+    arrays = {name: getattr(model, name) for name in model._fields if name.startswith(("input", "target"))}
+    mean, var = as_source(model.mean, arrays), as_source(model.var, arrays)
+    is_regression = model.classes is None
     for index, weights in enumerate(model.stacks):
         for layer, values in enumerate(weights.hidden):
             arrays[f"{index}.hidden.{layer}"] = values
@@ -128,6 +152,7 @@ def write_numpy(model: Deployed, path: Path) -> Path:
         "columns": columns_as_json(model.plan),
         "targets": list(model.plan.targets),
         "activation": model.activation,
+        "classes": None if is_regression else list(model.classes or ()),
         "num_stacks": len(model.stacks),
         "num_hidden": len(model.stacks[0].hidden),
     }
@@ -136,6 +161,12 @@ def write_numpy(model: Deployed, path: Path) -> Path:
         num_columns=len(model.plan.columns),
         version=__version__,
         module=path.stem,
+        mean=mean,
+        var=var,
+        answers="Mean and standard deviation of new observations, each (rows, targets)"
+        if is_regression
+        else "Probabilities (rows, classes), and the most probable class of each row",
+        call=("mean, sd" if is_regression else "probabilities, labels") + ' = predict({"column": [values], ...})',
         spec=json.dumps(spec),
         weights=base64.encodebytes(packed.getvalue()).decode().strip(),
     )

@@ -1,4 +1,4 @@
-"""A model as an ONNX graph: one input a column, mean and standard deviation out, the posterior draws inside."""
+"""A model as an ONNX graph: one input a column, mean and sd or class probabilities out, the draws inside."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from pritchel.data.tables import MISSING, Column
 from pritchel.files.deployed import Deployed
+from pritchel.files.expressions import Expression
 
 OPSET, ML_OPSET, IR_VERSION = 18, 3, 9
 
@@ -51,19 +52,11 @@ def write_onnx(model: Deployed, path: Path) -> Path:
     functions = [_forward(graph, standard, weights, model.activation) for weights in model.stacks]
     joined = graph.add("Concat", *functions, axis=0) if len(functions) > 1 else functions[0]
     joined = graph.add("Cast", joined, to=TensorProto.DOUBLE)
-    joined = graph.add("Mul", joined, graph.constant(model.target_scale))
-    first = graph.constant(np.asarray([0], np.int64))
-    centre = graph.add("ReduceMean", joined, first, keepdims=0)
-    away = graph.add("Sub", joined, centre)
-    var = graph.add("ReduceMean", graph.add("Mul", away, away), first, keepdims=0)
-    graph.add("Add", centre, graph.constant(model.target_mean), name="mean")
-    graph.add("Sqrt", graph.add("Add", var, graph.constant(model.noise_var)), name="sd")
-    num_targets = len(model.target_mean)
-    outputs = [helper.make_tensor_value_info(n, TensorProto.DOUBLE, ["rows", num_targets]) for n in ("mean", "sd")]
+    outputs = (_answers if model.classes is None else _class_answers)(graph, model, joined)
     whole = helper.make_graph(graph.nodes, "pritchel", inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     proto = helper.make_model(whole, opset_imports=opsets, ir_version=IR_VERSION, producer_name="pritchel")
-    helper.set_model_props(proto, {"targets": ", ".join(model.plan.targets)})
+    helper.set_model_props(proto, {"targets": ", ".join(model.plan.targets), "classes": ", ".join(model.classes or ())})
     onnx.checker.check_model(proto)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(proto.SerializeToString())
@@ -103,6 +96,50 @@ def _forward(graph: _Graph, standard: str, weights: Any, activation: str) -> str
     if weights.linear is not None:
         value = graph.add("Add", value, graph.add("MatMul", standard, graph.constant(weights.linear)))
     return value
+
+
+def _answers(graph: _Graph, model: Deployed, joined: str) -> list[Any]:
+    """Mean and standard deviation of y by the law of total variance over the draws."""
+    scale = graph.constant(model.target_scale)
+    first = graph.constant(np.asarray([0], np.int64))
+    means, noise = (_emit(graph, part, joined) for part in (model.mean, model.var))
+    centre = graph.add("ReduceMean", means, first, keepdims=0)
+    away = graph.add("Sub", means, centre)
+    var = graph.add("ReduceMean", graph.add("Add", graph.add("Mul", away, away), noise), first, keepdims=0)
+    graph.add("Add", graph.add("Mul", centre, scale), graph.constant(model.target_mean), name="mean")
+    graph.add("Mul", graph.add("Sqrt", var), scale, name="sd")
+    shape = ["rows", len(model.target_mean)]
+    kind = graph.helper.TensorProto.DOUBLE
+    return [graph.helper.make_tensor_value_info(name, kind, shape) for name in ("mean", "sd")]
+
+
+def _class_answers(graph: _Graph, model: Deployed, joined: str) -> list[Any]:
+    """Probabilities averaged over the draws, and the most probable label."""
+    first = graph.constant(np.asarray([0], np.int64))
+    graph.add("ReduceMean", _emit(graph, model.mean, joined), first, keepdims=0, name="probabilities")
+    index = graph.add("ArgMax", "probabilities", axis=1, keepdims=0)
+    graph.add("Gather", graph.constant(np.asarray(model.classes, object)), index, axis=0, name="class")
+    proto = graph.helper.TensorProto
+    shape = ["rows", len(model.classes or ())]
+    return [
+        graph.helper.make_tensor_value_info("probabilities", proto.DOUBLE, shape),
+        graph.helper.make_tensor_value_info("class", proto.STRING, ["rows"]),
+    ]
+
+
+def _emit(graph: _Graph, value: Expression, outputs: str) -> str:
+    """Nodes for an expression of the network's outputs."""
+    if value.kind == "Outputs":
+        return outputs
+    if value.kind == "Constant":
+        return graph.constant(value.arguments[0])
+    if value.kind == "Slice":
+        inner, *ends = value.arguments
+        start, stop = (graph.constant(np.asarray([end], np.int64)) for end in ends)
+        return graph.add("Slice", _emit(graph, inner, outputs), start, stop, graph.constant(np.asarray([-1], np.int64)))
+    parts = [_emit(graph, part, outputs) for part in value.arguments]
+    attributes = {"axis": -1} if value.kind in ("Concat", "Softmax") else {}
+    return graph.add(value.kind, *parts, **attributes)
 
 
 def onnx_inputs(model: Deployed, frame: Any) -> dict[str, np.ndarray]:

@@ -30,7 +30,7 @@ class NetworkGuide(eqx.Module):
     log_output_scale: Normal | None
     linear: Normal | None  # base weights of the linear path beside the hidden layers; None: there is none
     log_linear_scale: Normal | None
-    likelihood: Float[AnyArray, " outputs"]
+    likelihood: Float[AnyArray, "*params"]  # the likelihood's own parameters
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -56,7 +56,7 @@ class GuideSpec(NamedTuple):
 
 
 def start_guide(
-    model: Model, spec: GuideSpec, num_features: int, num_outputs: int, rng: np.random.Generator
+    model: Model, spec: GuideSpec, num_features: int, num_targets: int, rng: np.random.Generator
 ) -> NetworkGuide:
     """A guide to start training from.
 
@@ -64,6 +64,7 @@ def start_guide(
     starts at one: a smaller product lets the prior switch every unit off before the data have spoken.
     """
     prior = model.prior
+    num_outputs = model.likelihood.num_outputs(num_targets)
     widths = (num_features, *spec.hidden)
     log_layer_scales = np.asarray(prior.log_layer_scale_prior) if isinstance(prior, ShrinkagePrior) else None
     layers = []
@@ -88,7 +89,7 @@ def start_guide(
         log_output_scale=None if log_layer_scales is None else Normal.start(0.0, START_SD, ()),
         linear=Normal.start(0.0, START_SD, (num_features, num_outputs)) if model.linear else None,
         log_linear_scale=Normal.start(0.0, START_SD, ()) if model.linear and log_layer_scales is not None else None,
-        likelihood=model.likelihood.start(num_outputs),
+        likelihood=model.likelihood.start(num_targets),
     )
 
 

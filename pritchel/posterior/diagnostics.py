@@ -89,7 +89,7 @@ def input_norms(posterior: Any) -> np.ndarray:
     Weights into the first hidden layer and the linear path, inputs in standard units; nearly zero: not used.
     """
     squares = []
-    for weights in posterior.weight_draws():
+    for _, weights in posterior.weight_draws():
         total = (weights.hidden[0][:, :-1] ** 2).sum(-1)
         if weights.linear is not None:
             total = total + (weights.linear**2).sum(-1)

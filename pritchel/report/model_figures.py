@@ -39,18 +39,18 @@ def _figure(width: float, height: float, columns: int = 1, rows: int = 1) -> Ite
         picture.append(buffer.getvalue())
 
 
-def fit_trace(elbo: np.ndarray, num_rows: int) -> bytes:
+def fit_trace(elbo: np.ndarray) -> bytes:
     """The bound against steps, a line a member, averaged over a few steps."""
     with _figure(7, 2.8) as (_, axes, picture):
         axis = axes[0, 0]
         for index, trace in enumerate(np.atleast_2d(elbo)):
             width = max(1, len(trace) // 400)
-            smooth = trace[: len(trace) // width * width].reshape(-1, width).mean(1) / num_rows
+            smooth = trace[: len(trace) // width * width].reshape(-1, width).mean(1)
             axis.plot((np.arange(len(smooth)) + 0.5) * width, smooth, lw=1.2, label=f"network {index + 1}")
-        late = np.atleast_2d(elbo)[:, elbo.shape[-1] // 20 :] / num_rows
+        late = np.atleast_2d(elbo)[:, elbo.shape[-1] // 20 :]
         low, high = np.nanquantile(late, [0.01, 1])
         axis.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
-        axis.set(xlabel="step", ylabel="ELBO a row")
+        axis.set(xlabel="step", ylabel="ELBO")
         if len(np.atleast_2d(elbo)) > 1:
             axis.legend(frameon=False, fontsize=9)
     return picture[0]

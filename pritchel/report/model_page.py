@@ -97,9 +97,8 @@ def _fit(page: Page, model: TableModel) -> None:
         "bound rises and levels off when a fit is done; the prior's weight climbs over the first half of the steps, "
         "which can pull it down for a while."
     )
-    num_rows = 2 * float(estimator.posterior_.members[0].model.likelihood.shape) - 2 * estimator.noise_prior[0]
-    picture = figures.fit_trace(np.asarray(estimator.elbo_), max(1, round(num_rows)))
-    page.figure(picture, "Line plot of the evidence lower bound a row against training steps.")
+    picture = figures.fit_trace(np.asarray(estimator.elbo_))
+    page.figure(picture, "Line plot of the evidence lower bound against training steps.")
     if estimator.is_collapsed_:
         page.text("On its own training rows the fit is no better than the constant predictor: do not use it.")
 
