@@ -107,6 +107,20 @@ def test_many_classes_are_bounded_tightly(x64):
         assert got > draws.mean() - 0.05 * spread - 5 * error
 
 
+def test_label_noise_is_a_bound_on_the_noisy_likelihood(x64):
+    """(1 - e) p + e/K: tight for a sure function, below the expectation for an unsure one."""
+    start = LikelihoodStart((2.0, 3.0), 5.0, np.zeros((1, 1)), np.ones(1), 2, 0.2)
+    likelihood = LIKELIHOODS["categorical"].create(start)
+    noisy = lambda f: np.log(0.8 / (1 + np.exp(-f)) + 0.1)  # noqa: E731
+    one = jnp.asarray([[1.0]])
+    for f in (-4.0, 0.5):
+        got = likelihood.expected_log_density(jnp.zeros(0), one, jnp.asarray([[f]]), jnp.asarray([[1e-12]]))
+        assert float(got[0]) == pytest.approx(noisy(f), rel=1e-5)
+        unsure = likelihood.expected_log_density(jnp.zeros(0), one, jnp.asarray([[f]]), one)
+        exact = expectation(noisy, f, 1.0)
+        assert exact - 0.3 < float(unsure[0]) < exact
+
+
 def test_heteroscedastic_expectation_is_the_monte_carlo_mean(x64):
     rng = np.random.default_rng(0)
     mean, var = np.array([[0.5, -0.4]]), np.array([[0.3, 0.2]])

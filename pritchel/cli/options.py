@@ -56,6 +56,7 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("noise_prior", _numbers, "Shape,rate of the gamma on the noise precision.", PRIOR),
     EstimatorOption("student_dof", float, "Degrees of freedom of Student-t noise.", PRIOR),
     EstimatorOption("class_weight", str, "For classes: balanced.", TRAINING),
+    EstimatorOption("label_noise", float, "Share of the labels that may be wrong.", PRIOR),
     EstimatorOption("half_cauchy", str, "auxiliary (the paper's bound) or exact.", PRIOR),
     EstimatorOption("learn_layer_scale", bool, "Learn the layers' shared scales, as the paper does.", PRIOR),
     EstimatorOption("objective", str, "auto, moments or sampled.", TRAINING),

@@ -301,8 +301,10 @@ class HorseshoeEstimator(BaseEstimator):
         targets = np.zeros((0, num_targets)) if data is None else data.targets
         weights = np.zeros(0) if data is None else data.weights
         num_classes = len(getattr(self, "classes_", ()))
-        dof = float(getattr(self, "student_dof", 4.0))
-        likelihood = self._likelihood.create(LikelihoodStart(noise_prior, dof, targets, weights, num_classes))
+        dof, label_noise = float(getattr(self, "student_dof", 4.0)), float(getattr(self, "label_noise", 0.0))
+        likelihood = self._likelihood.create(
+            LikelihoodStart(noise_prior, dof, targets, weights, num_classes, label_noise)
+        )
         return Model(prior, likelihood, self.activation, self.half_cauchy, bool(self.linear))  # pyright: ignore[reportArgumentType]
 
     def _guide_spec(self) -> GuideSpec:

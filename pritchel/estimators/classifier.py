@@ -16,7 +16,7 @@ from pritchel.model.likelihoods import LIKELIHOODS, Likelihood
 from pritchel.posterior.predict import Uncertainty
 
 
-@with_arguments(without=("noise_prior",), class_weight=None)
+@with_arguments(without=("noise_prior",), class_weight=None, label_noise=0.0)
 class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     """Bayesian neural network classification that starts wide and keeps only the units the data ask for.
 
@@ -27,6 +27,8 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     ----------
     class_weight : None, "balanced", or a dictionary from labels to weights, which multiply `sample_weight`.
 
+    label_noise : share of the labels that may be wrong, drawn at random; 0 trusts all of them.
+
     Attributes
     ----------
     classes_ : the labels, sorted; columns of `predict_proba` are in their order.
@@ -34,6 +36,7 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
 
     noise_prior = (0.1, 0.01)  # classes have no noise; the shared code reads it
     class_weight: Any
+    label_noise: float
     classes_: np.ndarray
 
     @property
@@ -46,6 +49,7 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
             inputs, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         except (ValueError, TypeError) as error:
             raise type(error)(checks.explain_bad_table(error, X, "X")) from None
+        checks.check_number("label_noise", self.label_noise, at_least=0, at_most=0.9)
         check_classification_targets(labels)
         labels = column_or_1d(labels, warn=True)
         self.classes_, index = np.unique(labels, return_inverse=True)

@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from pritchel.estimators.evaluate import calibration_curve
+from pritchel.estimators.evaluate import calibration_curve, reliability_curve
 from pritchel.posterior.prune import DELTA, surviving_units
 
 INK, ACCENT, SOFT, BAND = "#1d2433", "#2456a6", "#a3adbd", "#c9d8ef"
@@ -112,6 +112,55 @@ def calibration(pit: np.ndarray) -> bytes:
         right.plot([0, 1], [0, 1], color=INK, lw=0.8, ls="--")
         right.plot(levels, observed, ".-", color=ACCENT, lw=1.2)
         right.set(xlabel="central interval", ylabel="share of rows inside", title="Coverage: the diagonal is right")
+    return picture[0]
+
+
+def confusion(observed: np.ndarray, predicted: np.ndarray, labels: list[str]) -> bytes:
+    """Counts of rows by class and by the class predicted for them."""
+    num = len(labels)
+    counts = np.zeros((num, num), int)
+    np.add.at(counts, (observed, predicted), 1)
+    size = float(np.clip(1.6 + 0.45 * num, 3, 7))
+    with _figure(size + 0.6, size) as (_, axes, picture):
+        axis = axes[0, 0]
+        shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+        axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+        for row, column in np.ndindex(num, num):
+            if counts[row, column]:
+                color = "white" if shares[row, column] > 0.6 else INK
+                axis.text(column, row, str(counts[row, column]), ha="center", va="center", color=color, fontsize=9)
+        short = [label[:14] for label in labels]
+        axis.set_xticks(range(num), short, rotation=45 if max(map(len, short)) > 3 else 0, ha="right")
+        axis.set_yticks(range(num), short)
+        axis.set(xlabel="predicted", ylabel="class")
+    return picture[0]
+
+
+def reliability(confidence: np.ndarray, is_right: np.ndarray) -> bytes:
+    """Accuracy against confidence in bins, over a histogram of confidence."""
+    with _figure(7, 2.9, 2) as (_, axes, picture):
+        left, right = axes[0]
+        mean, share, counts = reliability_curve(confidence, is_right)
+        error = 1.96 * np.sqrt(mean * (1 - mean) / counts)
+        left.errorbar(mean, share, error, fmt="o-", color=ACCENT, ms=4, lw=1)
+        left.plot([0, 1], [0, 1], color=INK, lw=0.8, ls="--")
+        left.set(xlabel="confidence", ylabel="share right", xlim=(0, 1.02), ylim=(0, 1.05), title="Reliability")
+        right.hist(confidence, np.linspace(0, 1, 11), color=BAND, edgecolor=ACCENT, lw=0.7)
+        right.set(xlabel="confidence", ylabel="rows", title="How sure it is")
+    return picture[0]
+
+
+def rootogram(observed: np.ndarray, expected: np.ndarray) -> bytes:
+    """Square roots of observed frequencies hanging from those of the expected ones."""
+    with _figure(7, 2.9) as (_, axes, picture):
+        axis = axes[0, 0]
+        counts = np.arange(len(expected))
+        seen = np.bincount(np.minimum(observed.astype(int), len(expected) - 1), minlength=len(expected))
+        top = np.sqrt(expected)
+        axis.bar(counts, -np.sqrt(seen), bottom=top, width=0.8, color=BAND, edgecolor=ACCENT, lw=0.7)
+        axis.plot(counts, top, ".-", color=INK, lw=1)
+        axis.axhline(0, color=INK, lw=0.8, ls="--")
+        axis.set(xlabel="count", ylabel="square root of rows")
     return picture[0]
 
 

@@ -28,7 +28,7 @@ def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str =
     _data(page, model)
     _fit(page, model)
     _units(page, model)
-    _predictions(page, model, outcome)
+    _predictions(page, model, frame, outcome)
     _dependence(page, model, frame)
     _settings(page, model, notes)
     return page
@@ -38,7 +38,7 @@ def _outcome(model: TableModel, frame: pd.DataFrame | None) -> dict[str, Any] | 
     """Observed values, predictions and PIT, and whose they are."""
     if frame is not None and all(target in frame.columns for target in model.plan.targets):
         outcome = model.evaluate(frame)
-        scores = [{**score._asdict(), "coverage": list(score.coverage)} for score in outcome.scores]
+        scores = [score._asdict() for score in outcome.scores]
         arrays = {part: getattr(outcome, part) for part in ("observed", "mean", "sd", "pit")}
         return {**arrays, "scores": scores, "whose": f"the {len(outcome.observed):,} rows of the given table"}
     if model.notes.get("scores") and "pit" in model.arrays:
@@ -55,6 +55,10 @@ def _cards(model: TableModel, outcome: dict[str, Any] | None) -> list[tuple[str,
     cards.append(("networks mixed", str(len(estimator.posterior_.members))))
     if outcome is not None:
         score = outcome["scores"][0]
+        if model.has_classes:
+            cards.append((f"accuracy for {score['target']}", f"{score['accuracy']:.1%}"))
+            cards.append(("accuracy of the constant predictor", f"{score['constant_accuracy']:.1%}"))
+            return [*cards, ("calibration error", f"{score['calibration_error']:.3f}")]
         cards.append((f"RMSE of {score['target']}", f"{score['rmse']:.4g}"))
         cards.append(("RMSE of the constant predictor", f"{score['constant_rmse']:.4g}"))
         cards.append(("90 % intervals hold", f"{score['coverage'][2]:.0%}"))
@@ -123,12 +127,30 @@ def _units(page: Page, model: TableModel) -> None:
     )
 
 
-def _predictions(page: Page, model: TableModel, outcome: dict[str, Any] | None) -> None:
+def _expected_counts(
+    model: TableModel, frame: pd.DataFrame | None, target: int, observed: np.ndarray
+) -> np.ndarray | None:
+    """How many rows of the table are expected to have each count; needs the table."""
+    if frame is None:
+        return None
+    _, is_known = model.targets_of(frame)
+    inputs = model.plan.encode(frame[is_known])
+    counts = np.arange(min(int(observed.max()) + 2, 60))
+    posterior = model.estimator.posterior_
+    shape = (len(inputs), len(model.plan.targets))
+    below = [posterior.cdf(inputs, np.full(shape, float(count)))[:, target].sum() for count in counts]
+    return np.diff(below, prepend=0.0)
+
+
+def _predictions(page: Page, model: TableModel, frame: pd.DataFrame | None, outcome: dict[str, Any] | None) -> None:
     page.heading("Predictions and how far to trust them")
     if outcome is None:
         page.text("No rows with known targets were held out or given, so there is nothing to compare with.")
         return
     page.text(f"On {outcome['whose']}.")
+    if model.has_classes:
+        _class_predictions(page, model, outcome)
+        return
     rows = []
     for score in outcome["scores"]:
         figures_of = (f"{score['rmse']:.4g}", f"{score['log_likelihood']:.3f}", f"{score['crps']:.4g}")
@@ -144,12 +166,41 @@ def _predictions(page: Page, model: TableModel, outcome: dict[str, Any] | None) 
         page.figure(
             figures.parity(observed, mean, sd, name), f"Observed {name} against its prediction, near the diagonal."
         )
+        if not model.estimator.posterior_.likelihood.is_scaled:
+            expected = _expected_counts(model, frame, index, observed)
+            if expected is not None:
+                page.figure(
+                    figures.rootogram(observed, expected),
+                    f"Hanging rootogram of the counts of {name}.",
+                    "Square roots of how often each count was observed (bars that hang from the curve) and expected. "
+                    "A bar that does not reach zero: too many were expected; one that goes below: too few.",
+                )
         page.figure(
             figures.calibration(pit),
             f"Histogram of predictive probabilities and coverage curve for {name}.",
             "Grey: where nineteen in twenty calibrated models of this many rows would lie. A hump in the middle, or a "
             "curve above the diagonal: intervals too wide. A valley, or a curve below: too narrow.",
         )
+
+
+def _class_predictions(page: Page, model: TableModel, outcome: dict[str, Any]) -> None:
+    (score,) = outcome["scores"]
+    shown = (f"{score['accuracy']:.1%}", f"{score['log_likelihood']:.3f}", f"{score['brier']:.3f}")
+    constant = (f"{score['constant_accuracy']:.1%}", f"{score['constant_log_likelihood']:.3f}", "", "")
+    rows = [("model", *shown, f"{score['calibration_error']:.3f}"), ("constant predictor", *constant)]
+    page.table(("", "accuracy", "log-lik.", "Brier", "calibration error"), rows)
+    labels = [str(label) for label in model.estimator.classes_]
+    observed = outcome["observed"][:, 0].astype(int)
+    page.figure(
+        figures.confusion(observed, outcome["mean"].argmax(1), labels),
+        "Confusion matrix: rows by their class against the class predicted for them.",
+        "Rows of the table by their class, and what was predicted for them; the diagonal is right.",
+    )
+    page.figure(
+        figures.reliability(outcome["mean"].max(1), outcome["mean"].argmax(1) == observed),
+        "Accuracy against confidence, and how many rows had which confidence.",
+        "Of the rows predicted with a given confidence, how many were right. Below the diagonal: too sure of itself.",
+    )
 
 
 def _dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) -> None:
@@ -166,7 +217,7 @@ def _dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) -> No
         if found is not None:
             curves[name] = found
     if curves:
-        for index, target in enumerate(model.plan.targets):
+        for index, target in enumerate(_answer_names(model)):
             page.figure(
                 figures.dependences([curve[index] for curve in curves.values()], target),
                 f"Partial dependence of {target} on {', '.join(curves)}.",
@@ -175,6 +226,14 @@ def _dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) -> No
                 + " with one input set to each value; the band holds 90 % of the posterior's functions.",
             )
     page.table(("input", "norm of its weights"), [(name, f"{np.sqrt(squares[name]):.3g}") for name in ranked])
+
+
+def _answer_names(model: TableModel) -> list[str]:
+    """What a prediction's columns are called: targets, or the first few classes."""
+    if not model.has_classes:
+        return list(model.plan.targets)
+    labels = [f"P({model.plan.targets[0]} = {label})" for label in model.estimator.classes_]
+    return labels[1:] if len(labels) == 2 else labels[:MAX_CURVES]
 
 
 def _background(model: TableModel, frame: pd.DataFrame | None) -> pd.DataFrame:
@@ -202,9 +261,10 @@ def _curve(model: TableModel, column: Column, background: pd.DataFrame) -> list[
     averaged = functions.reshape(len(values), len(background), *functions.shape[1:]).mean(1)
     lower, upper = np.quantile(averaged, [0.05, 0.95], axis=-1)
     mean = averaged.mean(-1)
+    first = int(model.has_classes and mean.shape[1] == 2)  # of two classes the second says it all
     return [
         figures.Dependence(column.name, values, mean[:, index], lower[:, index], upper[:, index])
-        for index in range(mean.shape[1])
+        for index in range(first, mean.shape[1])
     ]
 
 
@@ -229,9 +289,11 @@ def _command(model: TableModel, source: dict[str, Any]) -> str:
         if reason == "as told":
             words += ["--drop", name]
     words += ["--seed", str(source["seed"]), "--holdout", f"{source['holdout']:g}"]
+    if getattr(model.estimator, "likelihood", "gaussian") != "gaussian":
+        words += ["--likelihood", model.estimator.likelihood]
     for option in ESTIMATOR_OPTIONS:
-        value = getattr(model.estimator, option.name)
-        if value != defaults[option.name] and value is not None:
+        value = getattr(model.estimator, option.name, None)
+        if option.name in defaults and value != defaults[option.name] and value is not None:
             flag = option.name.replace("_", "-")
             if isinstance(value, bool) and option.parse is bool:
                 words.append(f"--{flag}" if value else f"--no-{flag}")

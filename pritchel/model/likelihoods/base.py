@@ -21,6 +21,7 @@ class LikelihoodStart(NamedTuple):
     targets: np.ndarray  # (rows, targets), in the units that the likelihood sees; no rows: there are no data
     weights: np.ndarray  # (rows,)
     num_classes: int = 0
+    label_noise: float = 0.0  # share of labels that are drawn at random
 
     @property
     def num_rows(self) -> float:

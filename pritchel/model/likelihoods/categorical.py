@@ -7,24 +7,33 @@ from jaxtyping import Float
 
 from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart, NumpyOps, likelihood
 from pritchel.numerics import gauss_hermite
-from pritchel.shapes import AnyArray, Outputs, Targets
+from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 NUM_NODES = 16
 NUM_TILTS = 3
+NEVER = -1e4
 
 
 @likelihood("categorical")
 class CategoricalLikelihood(Likelihood):
-    r"""$y \sim \mathrm{softmax}(f)$, or $\mathrm{sigmoid}(f)$ for two classes; y is the index of a class."""
+    r"""$y \sim \mathrm{softmax}(f)$, or $\mathrm{sigmoid}(f)$ for two classes; y is the index of a class.
+
+    With label noise $\epsilon$ a label is right with probability $1 - \epsilon$ and else any of the K: the observed one has
+    probability $(1 - \epsilon)p_y + \epsilon/K$. Predictions are of the right one.
+    """
 
     is_scaled = False
     has_classes = True
     class_index: Float[AnyArray, " classes"]  # 0, 1, 2, ...: its length is the number of classes
+    log_right: Scalar  # ln(1 - label noise)
+    log_wrong: Scalar  # ln(label noise / classes); far below any log probability where there is none
 
     @classmethod
     def create(cls, start: LikelihoodStart) -> "CategoricalLikelihood":
         """The likelihood for a number of classes."""
-        return cls(np.arange(float(max(start.num_classes, 2))))
+        num_classes, noise = max(start.num_classes, 2), start.label_noise
+        log_wrong = np.log(noise / num_classes) if noise > 0 else NEVER
+        return cls(np.arange(float(num_classes)), np.asarray(float(np.log1p(-noise))), np.asarray(float(log_wrong)))
 
     @property
     def num_classes(self) -> int:
@@ -46,7 +55,13 @@ class CategoricalLikelihood(Likelihood):
 
         The bound is Knowles and Minka's, $\frac12\sum a_j^2 v_j + \ln\sum e^{m_j + (1 - 2a_j)v_j/2}$, valid for any
         $a$; a few steps of $a \leftarrow \mathrm{softmax}(m + (1 - 2a)v/2)$ make it tight.
+
+        A row whose label looks wrong counts for less: with the best guess of which are, the expectation becomes
+        $\ln((1 - \epsilon)e^{E\ln p_y} + \epsilon/K)$.
         """
+        return jnp.logaddexp(self.log_right + self._expected_log_probability(targets, mean, var), self.log_wrong)
+
+    def _expected_log_probability(self, targets: Targets, mean: Outputs, var: Outputs) -> Float[AnyArray, " examples"]:
         if self.num_classes == 2:
             nodes, weights = gauss_hermite(NUM_NODES)
             sign = 2 * targets - 1
