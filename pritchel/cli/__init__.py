@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from pritchel.cli.demo import demo
+from pritchel.cli.reproduce import reproduce
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,4 +32,5 @@ def main(
     """Bayesian neural networks that choose their own width."""
 
 
+app.command()(reproduce)
 app.command()(demo)

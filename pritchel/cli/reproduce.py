@@ -24,6 +24,12 @@ def reproduce(
     """
     import os
 
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        typer.echo("Figures need matplotlib: pip install 'pritchel[plots]'.", err=True)
+        raise typer.Exit(2) from None
+
     from pritchel.experiments.reproduce import EXPERIMENTS, load, run_experiment
 
     if names == ["list"]:
@@ -39,9 +45,17 @@ def reproduce(
         os.environ["PRITCHEL_DATA"] = str(data)
     has_failed = False
     for name in chosen:
-        outcome = run_experiment(name, output, quick=quick, n_jobs=n_jobs, say=lambda text: typer.echo(text, err=True))
+        try:
+            outcome = run_experiment(
+                name, output, quick=quick, n_jobs=n_jobs, say=lambda text: typer.echo(text, err=True)
+            )
+        except FileNotFoundError as error:
+            typer.echo(f"{name}: {error}", err=True)
+            raise typer.Exit(2) from None
         has_failed |= bool(outcome.failures)
-        typer.echo(f"{name}: {outcome.finding.verdict}. {outcome.finding.statistic}" if outcome.finding else f"{name}:")
+        label = f"{name} (quick: a rehearsal, no evidence)" if quick else name
+        finding = outcome.finding
+        typer.echo(f"{label}: {finding.verdict}. {finding.statistic}" if finding else f"{label}: no trial on record.")
         for path in outcome.finding.figures if outcome.finding else ():
             typer.echo(f"  {path}")
         for failure in outcome.failures:
