@@ -16,6 +16,7 @@ Record = dict[str, Any]
 GRID = np.linspace(-5, 5, 101)
 IS_INSIDE = np.abs(GRID) <= 4  # where the data are
 NUM_SEEDS, QUICK_STEPS = 5, 500
+Y_LIMIT = 3.0
 
 
 def fit_curve(key: Key) -> Record:
@@ -89,8 +90,10 @@ def draw_bands(records: list[Record], panels: dict[str, dict[str, Any]], title: 
             (handles["mean"],) = axis.plot(GRID, mean, color=BAND, lw=1.6)
             result = record["result"]
             note = f"predictive sd {result['predictive_sd']:.2f} (noise {NOISE_SD})\n{result['kept']} units kept"
+            if max(-lower.min(), upper.max()) > Y_LIMIT:
+                note = f"the band goes beyond the axes\n{note}"
             axis.text(0.02, 0.02, note, transform=axis.transAxes, fontsize=8, color=INK)
-            axis.set_ylim(-3, 3)
+            axis.set_ylim(-Y_LIMIT, Y_LIMIT)
     for axis in axes[-1]:
         axis.set_xlabel("x")
     for axis in axes[:, 0]:
