@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+QUICK_FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+
 
 def reproduce(
     names: Annotated[list[str], typer.Argument(help="Experiments, or 'all'; 'list' names them.")],
@@ -30,6 +32,8 @@ def reproduce(
         typer.echo("Figures need matplotlib: pip install 'pritchel[plots]'.", err=True)
         raise typer.Exit(2) from None
 
+    if quick:  # many programs, each run briefly: compile fast rather than run fast
+        os.environ.setdefault("XLA_FLAGS", QUICK_FLAGS)
     from pritchel.experiments.reproduce import EXPERIMENTS, load, run_experiment
 
     if names == ["list"]:

@@ -1,9 +1,11 @@
 """What every estimator shares: the options, the way from a table to fitted members, pruning, descriptions."""
 
 import copy
+import hashlib
 import os
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,11 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from pritchel.codec import encode
 from pritchel.data.dataset import Dataset, prepare
 from pritchel.estimators import checks
 from pritchel.estimators.progress import progress_display
 from pritchel.guide import FAMILIES
 from pritchel.guide.network import GuideSpec, held_layer_scale_mask, start_guide, weight_mean_mask
+from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.fit import FitResult, FitSettings, Trial, fit_trials
 from pritchel.infer.outputs import OUTPUTS, Objective
 from pritchel.model.likelihoods import GaussianLikelihood
@@ -26,6 +30,7 @@ from pritchel.posterior import diagnostics
 from pritchel.posterior.draws import Member
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import DELTA, P0, PruneReport, PruneReports, prune, surviving_units
+from pritchel.records import versions
 
 MAX_COLLAPSE_ROWS = 2000
 
@@ -84,6 +89,7 @@ class HorseshoeEstimator(BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool | Callable = True,
+        checkpoint: str | os.PathLike | None = None,
     ):
         self.hidden = hidden
         self.prior = prior
@@ -118,6 +124,7 @@ class HorseshoeEstimator(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+        self.checkpoint = checkpoint
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
@@ -148,6 +155,28 @@ class HorseshoeEstimator(BaseEstimator):
             "num_members": 1,
         }
         return cls(**(settings | changes))
+
+    @classmethod
+    def fast(cls, **changes: Any) -> Self:
+        """Settings for a first look: one network of 50 units, a quarter of the steps; any argument can be changed."""
+        return cls(**({"hidden": (50,), "num_members": 1, "num_steps": 2000} | changes))
+
+    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> Path:
+        """Write the fitted model to a folder: spec.json, weights.safetensors and a README.md card."""
+        from pritchel.files.folder import save_model
+
+        check_is_fitted(self)
+        return save_model(Path(path), self, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Self:
+        """A fitted model from a folder that `save` or the command line wrote; no code in it is run."""
+        from pritchel.files.folder import load_model
+
+        estimator = load_model(Path(path)).estimator
+        if not isinstance(estimator, cls):
+            raise TypeError(f"{path} holds a {type(estimator).__name__}, not a {cls.__name__}.")
+        return estimator
 
     def prune(
         self,
@@ -289,12 +318,12 @@ class HorseshoeEstimator(BaseEstimator):
                 raise ValueError("sample_weight must leave at least two rows with a positive weight.")
         targets = np.asarray(targets, np.float64)
         self._is_single_target = targets.ndim == 1
-        return np.asarray(inputs), targets.reshape(len(targets), -1), weights
+        return np.ascontiguousarray(inputs), targets.reshape(len(targets), -1), weights
 
     def _check_inputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         try:
-            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+            return np.ascontiguousarray(validate_data(self, X, dtype=np.float64, reset=False))
         except (ValueError, TypeError) as error:
             raise type(error)(checks.explain_bad_table(error, X, "X")) from None
 
@@ -346,7 +375,7 @@ class HorseshoeEstimator(BaseEstimator):
                 guide = start_guide(model, self._guide_spec(), inputs.shape[1], targets.shape[1], rng)
             trainable = None if self.learn_layer_scale else held_layer_scale_mask(guide)
             trials.append(Trial(model, guide, train, (*member_seed, 1), held_out, trainable))
-        results = self._run(trials, settings)
+        results = self._run(trials, settings, self._checkpoints(trials, settings))
         members = []
         for index, result in results.items():
             trial = trials[index]
@@ -357,11 +386,31 @@ class HorseshoeEstimator(BaseEstimator):
         self._describe(list(results.values()))
         self._warn_if_collapsed(data)
 
-    def _run(self, trials: list[Trial], settings: FitSettings) -> dict[int, FitResult]:
+    def _checkpoints(self, trials: list[Trial], settings: FitSettings) -> list[Checkpoint] | None:
+        """A file a member, marked with a digest of all that its fit depends on."""
+        if self.checkpoint is None:
+            return None
+        folder = Path(self.checkpoint)
+        folder.mkdir(parents=True, exist_ok=True)
+        checkpoints = []
+        for index, trial in enumerate(trials):
+            arrays: dict[str, np.ndarray] = {}
+            parts = [trial.model, trial.guide, tuple(trial.data), tuple(trial.held_out or ()), trial.trainable]
+            text = repr((encode(parts, arrays, ""), settings, trial.seed, len(trials), versions()))
+            digest = hashlib.sha256(text.encode())
+            for array in arrays.values():
+                digest.update(array.tobytes())
+            checkpoints.append(Checkpoint(folder / f"member-{index + 1}.safetensors", digest.hexdigest()))
+        return checkpoints
+
+    def _run(
+        self, trials: list[Trial], settings: FitSettings, checkpoints: list[Checkpoint] | None = None
+    ) -> dict[int, FitResult]:
         """The outcome of each trial, by its index; an interrupt leaves out those that had hardly begun."""
         n_jobs = int(self.n_jobs) if self.n_jobs is not None and self.n_jobs > 0 else os.cpu_count() or 1
         with progress_display(self.progress, len(trials), settings.num_steps) as on_progress:
-            results = dict(enumerate(fit_trials(trials, settings, n_jobs=n_jobs, on_progress=on_progress)))
+            fits = fit_trials(trials, settings, n_jobs=n_jobs, on_progress=on_progress, checkpoints=checkpoints)
+        results = dict(enumerate(fits))
         num_skipped = sum(result.num_skipped for result in results.values())
         statuses = {result.status for result in results.values()}
         if "diverged" in statuses:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from pritchel.data.dataset import prepare
 from pritchel.estimators import checks
@@ -61,6 +61,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     n_jobs : members fitted at a time; None for as many as there are cores.
     random_state : int, RandomState or None. Fixes the fit and every prediction.
     progress : show a bar on a terminal; or a function that is called with a `Progress` after every few hundred steps.
+    checkpoint : a folder in which the fit is kept every few seconds. The same fit (data, options, an integer
+        random_state) goes on from there after a crash, to the same result; another fit's files are refused.
 
     Attributes
     ----------
@@ -121,6 +123,13 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
                 f"y must have {wanted[0]} rows and {wanted[1]} target(s), as X and the fit have; got {targets.shape}."
             )
         return self._posterior.log_density(inputs, targets)
+
+    def to_arviz(self, X: Any = None, y: Any = None, num_draws: int = 100) -> Any:
+        """An ArviZ data tree of posterior draws; with X and y also predictions, log-likelihoods, observations."""
+        from pritchel.files.arviz_export import to_arviz
+
+        check_is_fitted(self)
+        return to_arviz(self, X, y, num_draws)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R squared of the predictive mean."""

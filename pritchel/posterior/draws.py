@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from pritchel.guide.network import DrawNoise, NetworkGuide, draw_weights, pseudo_noise_shapes
+from pritchel.guide.network import DrawNoise, NetworkGuide, draw_weights, noise_shape, pseudo_noise_shapes
 from pritchel.model.network import Model, Weights
 
 BLOCK_DRAWS = 25
@@ -52,6 +52,24 @@ def weight_block(member: Member, seed: tuple[int, ...]) -> Weights:
     noise = _noise(member, rng)
     weights = jax.device_get(_draw_block(member.model, member.guide, noise))
     return jax.tree.map(lambda leaf: leaf.astype(np.float64), weights)
+
+
+def draw_noise_shapes(member: Member) -> DrawNoise:
+    """Shapes of the noise of one draw of the units that the member has."""
+    guide, widths = member.guide, member.guide.widths
+    return DrawNoise(
+        tuple(
+            noise_shape(fan_in + 1 + layer.num_shared_noise_rows, units)
+            for layer, fan_in, units in zip(guide.layers, widths[:-2], widths[1:-1], strict=True)
+        ),
+        noise_shape(len(guide.layers)),
+        tuple(noise_shape(*slab.mean.shape) for slab in guide.log_slab_sq),
+        noise_shape(widths[-2] + 1 + guide.output.num_shared_noise_rows, widths[-1]),
+        noise_shape(),
+        None if guide.linear is None else noise_shape(widths[0], widths[-1]),
+        noise_shape(),
+        pseudo_noise_shapes(guide),
+    )
 
 
 def _noise(member: Member, rng: np.random.Generator) -> DrawNoise:

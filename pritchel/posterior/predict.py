@@ -1,6 +1,6 @@
 """The predictive distribution in the units of y: mean, spread, quantiles, densities, samples."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -44,7 +44,7 @@ class Posterior:
 
     def mean_std(self, inputs: np.ndarray) -> tuple[np.ndarray, Uncertainty]:
         """Predictive mean and the split of the predictive standard deviation by the law of total variance."""
-        noise_var = self._mean_noise_var()
+        noise_var = self.mean_noise_var()
         parts = []
         for functions in self._functions(inputs, self.num_draws, ()):
             mean, epistemic = functions.mean(0), functions.var(0)
@@ -54,10 +54,23 @@ class Posterior:
 
     def log_density(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """ln of the mean over draws of the Student-t density: one value a row, targets taken jointly."""
+        return self._mixed(inputs, targets, lambda mixture, rows: log_mean_exp(mixture.log_density(rows).sum(-1)))
+
+    def log_density_per_target(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """The same, each target by itself: (rows, outputs)."""
+        return self._mixed(inputs, targets, lambda mixture, rows: log_mean_exp(mixture.log_density(rows)))
+
+    def cdf(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """P(y <= targets): (rows, outputs)."""
+        return self._mixed(inputs, targets, lambda mixture, rows: mixture.cdf(rows))
+
+    def _mixed(
+        self, inputs: np.ndarray, targets: np.ndarray, answer: Callable[[StudentMixture, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
         parts, start = [], 0
         for functions in self._functions(inputs, self.num_draws, ()):
             rows = targets[start : start + functions.shape[1]]
-            parts.append(log_mean_exp(self._mixture(functions).log_density(rows).sum(-1)))
+            parts.append(answer(self._mixture(functions), rows))
             start += len(rows)
         return np.concatenate(parts)
 
@@ -68,6 +81,14 @@ class Posterior:
             mixture = self._mixture(functions)
             parts.append(np.stack([mixture.quantile(level) for level in levels], -1))
         return np.concatenate(parts)
+
+    def weight_draws(self) -> Iterator[Weights]:
+        """The draws behind every answer, in standard units: stacked weights, member by member, block by block."""
+        for index in range(len(self.members)):
+            own = np.flatnonzero(self._member_of_draw(self.num_draws) == index)
+            for block, first in enumerate(range(0, len(own), BLOCK_DRAWS)):
+                count = len(own[first : first + BLOCK_DRAWS])
+                yield jax.tree.map(lambda leaf: leaf[:count], self._weights(index, block, ()))  # noqa: B023 - at once
 
     def sample_functions(self, inputs: np.ndarray, num_samples: int, seed: int) -> np.ndarray:
         """Function draws, one weight draw for all rows; samples on the last axis."""
@@ -81,6 +102,10 @@ class Posterior:
         rng = np.random.default_rng(np.random.SeedSequence((self.seed, seed, 1)))
         scale, dof = (np.moveaxis(part[:, 0], 0, -1) for part in (scale, dof))
         return functions + scale * rng.standard_t(np.broadcast_to(dof, functions.shape))
+
+    def draw_log_densities(self, functions: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """ln p(y | f) for function draws (draws, rows, outputs) that `sample_functions` gave."""
+        return self._mixture(functions).log_density(targets)
 
     def _member_of_draw(self, num_draws: int) -> np.ndarray:
         return np.arange(num_draws) % len(self.members)
@@ -96,7 +121,8 @@ class Posterior:
         of_draw = self._member_of_draw(num_draws)
         return np.stack(scales)[of_draw][:, None], np.asarray(dofs)[of_draw][:, None, None]
 
-    def _mean_noise_var(self) -> np.ndarray:
+    def mean_noise_var(self) -> np.ndarray:
+        """Variance of the noise in the units of y, mixed over members: (outputs,)."""
         scale, dof = self._noise(len(self.members))
         inflation = np.where(dof > 2, dof / np.maximum(dof - 2, 1e-9), np.inf)
         return (scale**2 * inflation).mean(0)[0]

@@ -73,7 +73,8 @@ def fit_table(key: Key) -> Record:
         "smallest_norms": [_digits(norm, 3) for norm in norms[:NUM_NORMS]],
         "largest_norms": [_digits(norm, 3) for norm in norms[NUM_NORMS:][-NUM_NORMS:]],
     }
-    if key["family"] == "structured" and key["units"] in (WIDE, QUICK_UNITS[WIDE]):
+    is_wide = key["units"] in (WIDE, QUICK_UNITS[WIDE])
+    if key["family"] == "structured" and is_wide and key["rows"] == "most":
         delta = YEAR_DELTA if key["data"] == "year" else DELTA
         steps = FINE_TUNE_STEPS if key["steps"] is None else key["steps"] // 4
         pruned = estimator.prune(delta)
