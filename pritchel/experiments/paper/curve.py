@@ -89,10 +89,13 @@ def draw_bands(records: list[Record], panels: dict[str, dict[str, Any]], title: 
             (handles["sin x"],) = axis.plot(GRID, np.sin(GRID), color=INK, lw=1, ls="--")
             (handles["mean"],) = axis.plot(GRID, mean, color=BAND, lw=1.6)
             result = record["result"]
-            note = f"predictive sd {result['predictive_sd']:.2f} (noise {NOISE_SD})\n{result['kept']} units kept"
+            note = f"predictive sd {result['predictive_sd']:.2f} (noise {NOISE_SD})"
+            if record["key"]["prior"] != "gaussian":
+                note = f"{note}\n{result['kept']} units kept"
             if max(-lower.min(), upper.max()) > Y_LIMIT:
                 note = f"the band goes beyond the axes\n{note}"
-            axis.text(0.02, 0.02, note, transform=axis.transAxes, fontsize=8, color=INK)
+            box = {"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5}
+            axis.text(0.02, 0.03, note, transform=axis.transAxes, fontsize=8, color=INK, bbox=box)
             axis.set_ylim(-Y_LIMIT, Y_LIMIT)
     for axis in axes[-1]:
         axis.set_xlabel("x")
