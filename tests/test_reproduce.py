@@ -131,8 +131,11 @@ def test_interval_and_rule():
         ([above, above, across], "holds"),
         ([above, across, across], "unclear"),
         ([above, above, below], "unclear"),
-        ([above, below], "does not hold"),
-        ([across, below], "does not hold"),
+        ([above, below], "unclear"),
+        ([across, across, below], "unclear"),
+        ([above, below, below], "does not hold"),
+        ([above, above, above, below, below], "unclear"),
+        ([below], "does not hold"),
         ([], "unclear"),
     ):
         assert judge_tables({str(index): each for index, each in enumerate(intervals)}) == verdict

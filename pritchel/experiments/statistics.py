@@ -12,10 +12,10 @@ RULE = (
     "Differences are paired: the same rows, split and seed under both methods. An interval is the 95 % t interval "
     "of their mean. A claim that one is better, or larger, holds where the interval lies above zero, does not hold "
     "where it lies below, and is unclear otherwise. Over several tables it holds if that is so on more than half of "
-    "them and the reverse on none; it does not hold if the reverse is so on at least one and on as many as, or more "
-    "than, speak for it. A claim of being similar, or competitive, allows a margin: it is judged in the same way "
-    "with minus the margin in place of zero. An experiment's verdict is that of the paper's settings: all its "
-    "claims must hold, and one that does not is enough to fail it."
+    "them and the reverse on none; it does not hold if the reverse is so on at least two (one alone may be chance) "
+    "and on no fewer than speak for it. A claim of being similar, or competitive, allows a margin: it is judged in "
+    "the same way with minus the margin in place of zero. An experiment's verdict is that of the paper's settings: "
+    "all its claims must hold, and one that does not is enough to fail it."
 )
 
 
@@ -53,7 +53,7 @@ def judge_tables(intervals: Mapping[str, Interval], margin: float = 0.0) -> Verd
     """The rule over several tables."""
     verdicts = [judge(interval, margin) for interval in intervals.values()]
     num_for, num_against = verdicts.count("holds"), verdicts.count("does not hold")
-    if num_against and num_against >= num_for:
+    if verdicts and num_against >= max(num_for, min(2, len(verdicts))):
         return "does not hold"
     return "holds" if not num_against and 2 * num_for > len(verdicts) else "unclear"
 

@@ -36,17 +36,7 @@ def intervals_by_table(
     tidy(axis)
 
 
-def symmetric_log(axis: Any, threshold: float) -> None:
-    """A y axis that is straight within the threshold and logarithmic beyond it."""
-    axis.set_yscale("symlog", linthresh=threshold)
-
-
 def tidy(axis: Any) -> None:
     """No frame above and to the right."""
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelsize=8.5)
-
-
-def with_rows(sizes: Mapping[str, int]) -> dict[str, str]:
-    """Names of tables with their number of training rows."""
-    return {data: f"{data}\n({rows:,})" for data, rows in sizes.items()}

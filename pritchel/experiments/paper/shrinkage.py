@@ -21,7 +21,7 @@ from pritchel.experiments.paper.tables import (
     train_rows,
 )
 from pritchel.experiments.reproduce import Check, Experiment, Finding
-from pritchel.experiments.statistics import Interval, count_tables, judge_tables, t_interval
+from pritchel.experiments.statistics import Interval, count_tables, judge, judge_tables, t_interval
 from pritchel.records import Key
 from pritchel.report.figures import ALIVE, BAND, INK
 
@@ -69,8 +69,7 @@ def find(records: list[Record], folder: Path) -> Finding:
         spread = _spread(levels)
         if spread is not None:
             text = f"sd over trials of that level, factorized less structured, {spread} over {spread.num} tables"
-            verdict = "holds" if spread.low > 0 else "does not hold" if spread.high < 0 else "unclear"
-            checks.append(Check("factorized shrinkage varies more between trials", settings, text, verdict))
+            checks.append(Check("factorized shrinkage varies more between trials", settings, text, judge(spread)))
         kept = [by_split(is_wide, "kept", settings=settings, **method) for method in (FACTORIZED, STRUCTURED)]
         for data in sizes:
             if data in gain and data in shrunk:

@@ -9,8 +9,8 @@ from pritchel.experiments.paper.drawing import intervals_by_table, tidy
 from pritchel.experiments.paper.settings import NAMES, SETTINGS, WIDE
 from pritchel.experiments.paper.shrinkage import STRUCTURED
 from pritchel.experiments.paper.tables import (
-    QUICK_UNITS,
     RECORDS,
+    BySplit,
     Record,
     by_split,
     differences,
@@ -19,7 +19,7 @@ from pritchel.experiments.paper.tables import (
     train_rows,
 )
 from pritchel.experiments.reproduce import Check, Experiment, Finding
-from pritchel.experiments.statistics import count_tables, judge_tables, t_interval
+from pritchel.experiments.statistics import Interval, count_tables, judge_tables, t_interval
 from pritchel.records import Key
 from pritchel.report.figures import ALIVE, BAND, DEAD
 
@@ -44,51 +44,56 @@ def find(records: list[Record], folder: Path) -> Finding:
     checks, rows, panels, rates = [], [], {}, {}
     for settings in SETTINGS:
         vmg = {metric: by_split(records, metric, settings=settings, **VMG) for metric in ("ll", "rmse")}
-        ours: dict[str, Any] = {
+        own = {
             variant + metric: by_split(records, variant + metric, settings=settings, **STRUCTURED)
             for variant in VARIANTS
             for metric in ("ll", "rmse", "kept")
         }
-        gaps = {variant: differences(ours[f"{variant}ll"], vmg["ll"]) for variant in VARIANTS}
-        panels[settings] = gaps
-        text = f"log-likelihood of the pruned network less VMG's (margin {MARGIN:g}): "
-        text += count_tables(gaps["pruned."], MARGIN)
-        verdict = judge_tables(gaps["pruned."], MARGIN)
-        checks.append(Check("pruned structured reg-HS is competitive with VMG", settings, text, verdict))
-        units = WIDE if any(record["key"]["units"] == WIDE for record in records) else QUICK_UNITS[WIDE]
-        kept = {data: [count / units for count in part.values()] for data, part in ours["pruned.kept"].items()}
-        rates[settings] = {data: t_interval(part) for data, part in kept.items()}
+        panels[settings] = {variant: differences(own[f"{variant}ll"], vmg["ll"]) for variant in VARIANTS}
+        units = max(
+            (record["key"]["units"] for record in records if record["key"]["family"] == "structured"), default=1
+        )
+        kept = {data: np.array(list(part.values())) / units for data, part in own["pruned.kept"].items()}
+        rates[settings] = {data: float(part.mean()) for data, part in kept.items()}
+        checks.append(_competitive(own["pruned.ll"], vmg["ll"], settings, "VMG"))
         if kept:
-            worst = max(kept, key=lambda data: float(np.mean(kept[data])))
-            share = {data: t_interval(0.5 - np.array(part)) for data, part in kept.items()}
-            text = f"{np.mean([np.mean(part) for part in kept.values()]):.1%} of the units kept on average, at most "
-            text += f"{np.mean(kept[worst]):.1%} ({worst}); less than half: {count_tables(share)}"
-            checks.append(Check("it is compressed to less than half its units", settings, text, judge_tables(share)))
-        moved = differences(ours["tuned.ll"], ours["pruned.ll"])
-        gap = {data: t_interval([abs(part.mean)]) for data, part in moved.items()}
-        if moved:
-            largest = max(gap, key=lambda data: gap[data].mean)
-            is_small = max(part.mean for part in gap.values()) < MARGIN
-            text = f"log-likelihood, fine-tuned less pruned: mean {np.mean([m.mean for m in moved.values()]):+.3f}, "
-            text += f"largest change {moved[largest]} ({largest}); small is below {MARGIN:g} on every table"
-            verdict = "holds" if is_small else "does not hold"
-            checks.append(Check("fine-tuning changes little", settings, text, verdict))
-        for data in sizes:
-            if data in gaps["pruned."]:
-                scores = []
-                for part in (vmg["ll"], ours["ll"], ours["pruned.ll"], ours["tuned.ll"], vmg["rmse"]):
-                    scores.append(f"{np.mean(list(part[data].values())):.4g}")
-                scores.append(f"{np.mean(list(ours['pruned.rmse'][data].values())):.4g}")
-                rows.append((NAMES[settings], data, *scores, f"{np.mean(kept[data]):.1%}"))
+            checks += [_compressed(kept, settings), _tuned(differences(own["tuned.ll"], own["pruned.ll"]), settings)]
+        for data in panels[settings]["pruned."]:
+            splits = sorted(vmg["ll"][data].keys() & own["ll"][data].keys())
+            shown = (vmg["ll"], own["ll"], own["pruned.ll"], own["tuned.ll"], vmg["rmse"], own["pruned.rmse"])
+            means = [f"{np.mean([part[data][split] for split in splits]):.4g}" for part in shown]
+            rows.append((NAMES[settings], data, str(len(splits)), *means, f"{rates[settings][data]:.1%}"))
     original = by_split(records, "ll", settings="original", **VMG)
     if original:
-        gain = differences(original, by_split(records, "ll", settings="paper", **VMG))
-        text = "log-likelihood of VMG with Gamma(6, 6) on targets in original units less in standard units: "
-        text += count_tables(gain)
-        checks.append(Check("VMG is better with its authors' noise prior", "VMG's own", text, judge_tables(gain)))
+        own_ll = by_split(records, "pruned.ll", settings="paper", **STRUCTURED)
+        checks.append(_competitive(own_ll, original, "VMG's own", "VMG with its authors' noise prior"))
     figure = _figure(panels, rates, sizes, folder / "vmg.png")
-    columns = ("settings", "table", "LL, VMG", "LL, 500 units", "LL, pruned", "LL, fine-tuned")
+    columns = ("settings", "table", "splits", "LL, VMG", "LL, all units", "LL, pruned", "LL, fine-tuned")
     return Finding.of_checks([figure], checks, (*columns, "RMSE, VMG", "RMSE, pruned", "units kept"), tuple(rows))
+
+
+def _competitive(own: dict[str, BySplit], vmg: dict[str, BySplit], settings: str, name: str) -> Check:
+    gap = differences(own, vmg)
+    text = f"log-likelihood of the pruned network less VMG's (margin {MARGIN:g}): {count_tables(gap, MARGIN)}"
+    return Check(f"pruned structured reg-HS is competitive with {name}", settings, text, judge_tables(gap, MARGIN))
+
+
+def _compressed(kept: dict[str, np.ndarray], settings: str) -> Check:
+    """Most units go: less than half is kept."""
+    share = {data: t_interval(0.5 - part) for data, part in kept.items()}
+    most = max(kept, key=lambda data: float(kept[data].mean()))
+    text = f"{np.mean([part.mean() for part in kept.values()]):.1%} of the units kept on average, at most "
+    text += f"{kept[most].mean():.1%} ({most}); half less the part kept: {count_tables(share)}"
+    return Check("it is compressed to less than half its units", settings, text, judge_tables(share))
+
+
+def _tuned(moved: dict[str, Interval], settings: str) -> Check:
+    """Little: the mean change is within the margin on every table."""
+    largest = max(moved, key=lambda data: abs(moved[data].mean))
+    text = f"log-likelihood, fine-tuned less pruned: mean {np.mean([part.mean for part in moved.values()]):+.3f}, "
+    text += f"largest change {moved[largest]} ({largest}); little is below {MARGIN:g} on every table"
+    is_little = abs(moved[largest].mean) < MARGIN
+    return Check("fine-tuning changes little", settings, text, "holds" if is_little else "does not hold")
 
 
 def _figure(panels: dict[str, Any], rates: dict[str, Any], sizes: dict[str, int], path: Path) -> Path:
@@ -104,13 +109,9 @@ def _figure(panels: dict[str, Any], rates: dict[str, Any], sizes: dict[str, int]
     axes[0, 0].legend(frameon=False, fontsize=9)
     for axis, own in zip(axes[1], rates.values(), strict=True):
         names = list(sizes)
-        axis.bar(
-            [names.index(data) for data in own], [100 * part.mean for part in own.values()], color=ALIVE, width=0.5
-        )
-        for data, part in own.items():
-            axis.annotate(
-                f"{part.mean:.1%}", (names.index(data), 100 * part.mean), ha="center", va="bottom", fontsize=8
-            )
+        axis.bar([names.index(data) for data in own], [100 * share for share in own.values()], color=ALIVE, width=0.5)
+        for data, share in own.items():
+            axis.annotate(f"{share:.1%}", (names.index(data), 100 * share), ha="center", va="bottom", fontsize=8)
         axis.set_xticks(range(len(names)), names, rotation=30, ha="right")
         tidy(axis)
     axes[1, 0].set_ylabel("units kept, %")
