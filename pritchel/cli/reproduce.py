@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from pritchel.cli.common import BAD_INPUT, INTERRUPTED
+
 QUICK_FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 
@@ -30,7 +32,7 @@ def reproduce(
         import matplotlib  # noqa: F401
     except ImportError:
         typer.echo("Figures need matplotlib: pip install 'pritchel[plots]'.", err=True)
-        raise typer.Exit(2) from None
+        raise typer.Exit(BAD_INPUT) from None
 
     if quick:  # many programs, each run briefly: compile fast rather than run fast
         os.environ.setdefault("XLA_FLAGS", QUICK_FLAGS)
@@ -44,7 +46,7 @@ def reproduce(
     unknown = [name for name in chosen if name not in EXPERIMENTS]
     if unknown:
         typer.echo(f"No experiment {', '.join(unknown)}; there are: {', '.join(EXPERIMENTS)}, or all.", err=True)
-        raise typer.Exit(2)
+        raise typer.Exit(BAD_INPUT)
     if data is not None:
         os.environ["PRITCHEL_DATA"] = str(data)
     has_failed = False
@@ -55,7 +57,10 @@ def reproduce(
             )
         except FileNotFoundError as error:
             typer.echo(f"{name}: {error}", err=True)
-            raise typer.Exit(2) from None
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            typer.echo("Interrupted. Finished trials are on record; the same command goes on from there.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
         has_failed |= bool(outcome.failures)
         label = f"{name} (quick: a rehearsal, no evidence)" if quick else name
         finding = outcome.finding

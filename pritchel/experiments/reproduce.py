@@ -108,7 +108,7 @@ def look_up(name: str, folder: Path, figures: Path) -> Standing | None:
     for quick in (False, True):
         keys = experiment.trials(quick)
         found = records.of(keys)
-        if found:
-            seconds = sum(record["seconds"] for record in found)
-            return Standing(experiment.find(found, figures), quick, len(found), len(keys), seconds)
+        finding = experiment.find(found, figures) if found else None
+        if finding is not None and finding.statistic:  # no statistic: nothing to compare yet
+            return Standing(finding, quick, len(found), len(keys), sum(record["seconds"] for record in found))
     return None

@@ -48,6 +48,8 @@ def find(records: list[Record], folder: Path) -> Finding:
         for better, worse in PAIRS:
             gain = differences(scores[better, "ll"], scores[worse, "ll"])
             panels[better, worse][settings] = gain
+            if not gain:
+                continue
             claim = f"{better} outperforms {worse.replace('_', '-')}"
             text = f"log-likelihood, {better} less {worse.replace('_', '-')}: {count_tables(gain)}"
             checks.append(Check(claim, settings, text, judge_tables(gain)))

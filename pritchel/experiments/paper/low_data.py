@@ -49,6 +49,8 @@ def find(records: list[Record], folder: Path) -> Finding:
         panels["rmse"][settings] = differences(of["vmg", "rmse"], of["reg", "rmse"])
         for metric, name in {"ll": "log-likelihood, reg-HS less VMG", "rmse": "RMSE, VMG less reg-HS"}.items():
             gain = panels[metric][settings]
+            if not gain:
+                continue
             claim = f"reg-HS has the better {'log-likelihood' if metric == 'll' else 'RMSE'}"
             checks.append(Check(claim, settings, f"{name}: {count_tables(gain)}", judge_tables(gain)))
         for data in panels["ll"][settings]:

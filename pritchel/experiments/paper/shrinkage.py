@@ -60,6 +60,8 @@ def find(records: list[Record], folder: Path) -> Finding:
         own: list[Any] = [by_split(is_wide, "smallest_norms", settings=settings, **m) for m in (FACTORIZED, STRUCTURED)]
         norms[settings], lls[settings] = own, ll
         gain = differences(ll[1], ll[0])
+        if not gain:
+            continue
         text = f"log-likelihood, structured less factorized (margin {MARGIN:g}): {count_tables(gain, MARGIN)}"
         checks.append(Check("structured predicts no worse than factorized", settings, text, judge_tables(gain, MARGIN)))
         levels = [log_norm(part) for part in own]

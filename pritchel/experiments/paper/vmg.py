@@ -55,6 +55,8 @@ def find(records: list[Record], folder: Path) -> Finding:
         )
         kept = {data: np.array(list(part.values())) / units for data, part in own["pruned.kept"].items()}
         rates[settings] = {data: float(part.mean()) for data, part in kept.items()}
+        if not panels[settings]["pruned."]:
+            continue
         checks.append(_competitive(own["pruned.ll"], vmg["ll"], settings, "VMG"))
         if kept:
             checks += [_compressed(kept, settings), _tuned(differences(own["tuned.ll"], own["pruned.ll"]), settings)]
