@@ -12,6 +12,7 @@ from pritchel.cli.inspect import inspect
 from pritchel.cli.predict import predict
 from pritchel.cli.prune import prune
 from pritchel.cli.report import report
+from pritchel.cli.reproduce import reproduce
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,5 +39,5 @@ def main(
     """Bayesian neural networks that choose their own width."""
 
 
-for command in (fit, predict, evaluate, inspect, prune, export, report, demo):
+for command in (fit, predict, evaluate, inspect, prune, export, report, reproduce, demo):
     app.command()(command)
