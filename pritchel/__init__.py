@@ -4,14 +4,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["HorseshoeClassifier", "HorseshoeRegressor"]
+__all__ = ["DynamicsModel", "HorseshoeClassifier", "HorseshoeRegressor"]
 
 if TYPE_CHECKING:
+    from pritchel.dynamics import DynamicsModel
     from pritchel.estimators.classifier import HorseshoeClassifier
     from pritchel.estimators.regressor import HorseshoeRegressor
 
 # JAX and scikit-learn are imported on first use, so that `import pritchel` and `pritchel --help` are instant.
 _HOMES = {
+    "DynamicsModel": "pritchel.dynamics",
     "HorseshoeClassifier": "pritchel.estimators.classifier",
     "HorseshoeRegressor": "pritchel.estimators.regressor",
 }

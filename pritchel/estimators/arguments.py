@@ -2,16 +2,18 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+Estimator = TypeVar("Estimator", bound=type)
 
 
-def with_arguments(*, without: tuple[str, ...] = (), **extra: Any) -> Callable[[type], type]:
+def with_arguments(*, without: tuple[str, ...] = (), **extra: Any) -> Callable[[Estimator], Estimator]:
     """A class whose constructor takes the parent's arguments, some fewer, and the given ones with their defaults.
 
     scikit-learn reads constructors by their signature, so a subclass would else have to repeat three dozen arguments.
     """
 
-    def decorate(cls: type) -> type:
+    def decorate(cls: Estimator) -> Estimator:
         parent = cls.__init__
         inherited = inspect.signature(parent).parameters.values()
         kept = [parameter for parameter in inherited if parameter.name not in without]

@@ -14,6 +14,9 @@ from pritchel.records import Key, Records
 EXPERIMENTS: dict[str, str] = {
     name: f"pritchel.experiments.paper.{name}"
     for name in ("widths", "toy", "priors", "shrinkage", "vmg", "low_data", "families", "prior_draws")
+} | {
+    "rl-map": "pritchel.experiments.rl.rl_map",
+    "rl-acrobot": "pritchel.experiments.rl.rl_acrobot",
 }
 
 

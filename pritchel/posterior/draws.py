@@ -72,6 +72,21 @@ def draw_noise_shapes(member: Member) -> DrawNoise:
     )
 
 
+def take_turns(parts: list[Weights], num_draws: int) -> Weights:
+    """The draws of several members in one stack, each in its turn; narrower layers are filled up with zeros."""
+
+    def join(matrices: list[np.ndarray]) -> np.ndarray:
+        rows, units = (max(matrix.shape[axis] for matrix in matrices) for axis in (1, 2))
+        joined = np.zeros((num_draws, rows, units))
+        for index, matrix in enumerate(matrices):
+            turns = joined[index :: len(matrices)]
+            turns[:, : matrix.shape[1] - 1, : matrix.shape[2]] = matrix[:, :-1]
+            turns[:, -1, : matrix.shape[2]] = matrix[:, -1]  # the bias stays last
+        return joined
+
+    return jax.tree.map(lambda *matrices: join(list(matrices)), *parts)
+
+
 def _noise(member: Member, rng: np.random.Generator) -> DrawNoise:
     def normals(*shape: int) -> np.ndarray:
         return rng.standard_normal((BLOCK_DRAWS, *shape), dtype=np.float32)

@@ -11,7 +11,7 @@ from pritchel.data.dataset import Standardizer
 from pritchel.model.likelihoods import Likelihood
 from pritchel.model.likelihoods.base import Components
 from pritchel.model.network import Weights, forward
-from pritchel.posterior.draws import BLOCK_DRAWS, Member, weight_block
+from pritchel.posterior.draws import BLOCK_DRAWS, Member, take_turns, weight_block
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile
 
 MAX_CACHED_BYTES = 2**28
@@ -109,6 +109,18 @@ class Posterior:
         """Draws of E[y | f], one weight draw for all rows; samples on the last axis."""
         parts = [np.moveaxis(part.mean, 0, -1) for part in self._components(inputs, num_samples, (seed,))]
         return np.concatenate(parts)
+
+    def sample_weights(self, num_samples: int, seed: int) -> Weights:
+        """The weight draws behind `sample_functions`, stacked, for inputs and outputs in standard units.
+
+        Units that a member has lost, and others have not, come back as zeros.
+        """
+        own = [len(range(index, num_samples, len(self.members))) for index in range(len(self.members))]
+        parts = []
+        for index, count in enumerate(own[:num_samples]):
+            blocks = [self._weights(index, block, (seed,)) for block in range(-(-count // BLOCK_DRAWS))]
+            parts.append(jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *blocks))  # noqa: B023
+        return take_turns(parts, num_samples)
 
     def sample_targets(self, inputs: np.ndarray, num_samples: int, seed: int) -> np.ndarray:
         """Draws of y: one from each component; samples on the last axis."""

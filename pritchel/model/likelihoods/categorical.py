@@ -18,8 +18,8 @@ NEVER = -1e4
 class CategoricalLikelihood(Likelihood):
     r"""$y \sim \mathrm{softmax}(f)$, or $\mathrm{sigmoid}(f)$ for two classes; y is the index of a class.
 
-    With label noise $\epsilon$ a label is right with probability $1 - \epsilon$ and else any of the K: the observed one has
-    probability $(1 - \epsilon)p_y + \epsilon/K$. Predictions are of the right one.
+    With label noise $\epsilon$ a label is right with probability $1 - \epsilon$ and else any of the K: the observed
+    one has probability $(1 - \epsilon)p_y + \epsilon/K$. Predictions are of the right one.
     """
 
     is_scaled = False

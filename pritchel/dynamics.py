@@ -1,0 +1,254 @@
+"""A learned model of how an environment moves: fit on transitions, then plan with whole draws of its dynamics."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_array
+
+from pritchel.data.dataset import Standardizer
+from pritchel.estimators import checks
+from pritchel.estimators.regressor import HorseshoeRegressor
+from pritchel.model.network import Activation, Weights, forward
+
+State = Float[Array, "*batch features"]
+Plan = Any  # actions with a leading axis of steps, or a function from a state to an action
+
+
+def wrap_angle(angle: Any) -> Any:
+    """The same angle between -pi and pi, numpy or JAX."""
+    return angle - 2 * np.pi * (angle / (2 * np.pi)).round()
+
+
+class Dynamics(eqx.Module):
+    """One draw of a fitted model's dynamics, or many stacked on a leading axis: arrays, so `vmap` and `jit` take it.
+
+    The weights are those of the network in the units of states and actions, with nothing left to standardize.
+    """
+
+    weights: Weights
+    num_actions: int | None = eqx.field(static=True)
+    angles: tuple[int, ...] = eqx.field(static=True)
+    activation: Activation = eqx.field(static=True)
+
+    @property
+    def num_draws(self) -> int:
+        """Draws on the leading axis."""
+        return len(self.weights.output)
+
+    def __getitem__(self, index: Any) -> "Dynamics":
+        """One of many draws (an index, traced or not) or some of them (a slice)."""
+        return jax.tree.map(lambda leaf: leaf[index], self)
+
+
+def encode(states: Any, actions: Any, num_actions: int | None, angles: tuple[int, ...]) -> Any:
+    """The network's inputs: angles as cosine and sine, discrete actions one-hot; numpy in, numpy out."""
+    namespace = states.__array_namespace__()
+    straight = [index for index in range(states.shape[-1]) if index not in angles]
+    parts = [states[..., straight]]
+    if angles:
+        turned = states[..., list(angles)]
+        parts += [namespace.cos(turned), namespace.sin(turned)]
+    if num_actions is not None:
+        actions = actions[..., None] == namespace.arange(num_actions)
+    return namespace.concatenate([*parts, actions.astype(states.dtype)], axis=-1)
+
+
+def step(draw: Dynamics, state: State, action: Any) -> State:
+    """The state (or states: any leading axes) that one draw's dynamics lead to; pure and differentiable.
+
+    For one draw a roll-out: `jax.vmap(step)(draws, states, actions)`.
+    """
+    state = jnp.asarray(state)
+    inputs = encode(state, jnp.asarray(action), draw.num_actions, draw.angles)
+    difference = forward(draw.weights, inputs.reshape(-1, inputs.shape[-1]), draw.activation).reshape(state.shape)
+    return tidy(state + difference, draw.angles)
+
+
+def rollout(draw: Dynamics, state: State, plan: Plan, num_steps: int | None = None) -> Float[Array, "times features"]:
+    """The states one draw goes through, the given one first: `num_steps` under a policy, or one an action."""
+
+    def one(state, action):
+        after = step(draw, state, plan(state) if callable(plan) else action)
+        return after, after
+
+    state = jnp.asarray(state)
+    actions = None if callable(plan) else jnp.asarray(plan)[:num_steps]
+    _, states = jax.lax.scan(one, state, actions, num_steps if actions is None else None)
+    return jnp.concatenate([state[None], states])
+
+
+@partial(jax.jit, static_argnames=("policy", "num_steps"))
+def _rollouts(draws: Dynamics, states: Any, actions: Any, policy: Callable | None, num_steps: int | None) -> Any:
+    if policy is not None:
+        return jax.vmap(lambda draw, state: rollout(draw, state, policy, num_steps))(draws, states)
+    return jax.vmap(lambda draw, state, plan: rollout(draw, state, plan, num_steps))(draws, states, actions)
+
+
+class DynamicsModel:
+    """A model of (state, action) to next state: predicts differences, and is uncertain where it has seen little.
+
+    Parameters
+    ----------
+    num_actions : how many discrete actions there are (0, 1, ...); None for actions that are vectors of numbers.
+    angles : columns of the state that are angles in radians. The network sees their cosine and sine, and differences
+        are taken the short way round.
+    estimator : a HorseshoeRegressor with the options of your choice; a copy of it is fitted.
+
+    Attributes
+    ----------
+    estimator_ : the fitted estimator, with its scores, scales and pruning.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_actions: int | None = None,
+        angles: tuple[int, ...] = (),
+        estimator: HorseshoeRegressor | None = None,
+    ):
+        self.num_actions, self.angles, self.estimator = num_actions, angles, estimator
+
+    def fit(self, states: Any, actions: Any, next_states: Any) -> Self:
+        """Fit to transitions: one row each, in any order."""
+        if self.num_actions is not None:
+            checks.check_integer("num_actions", self.num_actions, at_least=1)
+        states = self._check_states("states", states)
+        self._angles = tuple(range(states.shape[1])[index] for index in self.angles)
+        actions = self._check_actions(actions, len(states))
+        after = self._check_states("next_states", next_states)
+        if after.shape != states.shape:
+            raise ValueError(f"next_states must be shaped like states, {states.shape}; got {after.shape}.")
+        difference = tidy(after - states, self._angles)
+        estimator: Any = HorseshoeRegressor() if self.estimator is None else clone(self.estimator)
+        self.estimator_: HorseshoeRegressor = estimator.fit(
+            encode(states, actions, self.num_actions, self._angles), difference
+        )
+        self.num_features_ = states.shape[1]
+        return self
+
+    def prune(self, **options: Any) -> "DynamicsModel":
+        """A smaller model without the units that are switched off; options as in `HorseshoeRegressor.prune`."""
+        self._check_is_fitted()
+        smaller = DynamicsModel(num_actions=self.num_actions, angles=self.angles, estimator=self.estimator)
+        smaller.__dict__ |= self.__dict__ | {"estimator_": self.estimator_.prune(**options)}
+        return smaller
+
+    def predict(self, states: Any, actions: Any, return_std: bool = False) -> Any:
+        """Mean next state a row, and with `return_std` the standard deviation of a new observation of it."""
+        states, inputs = self._inputs(states, actions)
+        answer = self.estimator_.predict(inputs, return_std=return_std)
+        mean = tidy(states + (answer[0] if return_std else answer), self._angles)
+        return (mean, answer[1]) if return_std else mean
+
+    def sample_functions(self, states: Any, actions: Any, num_draws: int, *, seed: int = 0) -> np.ndarray:
+        """Next states under each of the draws that `draw(num_draws, seed=seed)` gives: (draws, rows, features)."""
+        states, inputs = self._inputs(states, actions)
+        checks.check_integer("num_draws", num_draws, at_least=1)
+        functions = self.estimator_.posterior_.sample_functions(inputs, num_draws, seed)
+        return tidy(states + np.moveaxis(functions, -1, 0), self._angles)
+
+    def draw(self, num_draws: int, *, seed: int = 0) -> Dynamics:
+        """Coherent draws of the dynamics, for `step` and `rollout`: each is one function, the same at every step."""
+        self._check_is_fitted()
+        checks.check_integer("num_draws", num_draws, at_least=1)
+        posterior = self.estimator_.posterior_
+        weights = in_raw_units(posterior.sample_weights(num_draws, seed), posterior.standardizer)
+        return Dynamics(
+            jax.tree.map(lambda leaf: jnp.asarray(leaf, float), weights),
+            self.num_actions,
+            self._angles,
+            posterior.members[0].model.activation,
+        )
+
+    def rollout(self, states: Any, plan: Plan, num_steps: int | None = None, *, seed: int = 0) -> np.ndarray:
+        """Imagined trajectories, a weight draw for each: (rollouts, steps + 1, features), start states first.
+
+        `plan` is an array of actions (rollouts, steps) or, for vectors, (rollouts, steps, size); or a policy, a pure
+        JAX function from one state to one action, run for `num_steps`.
+        """
+        self._check_is_fitted()
+        states = self._check_states("states", states)
+        draws = self.draw(len(states), seed=seed)
+        if callable(plan):
+            if num_steps is None:
+                raise ValueError("rollout with a policy needs num_steps, the length of the trajectories.")
+            return np.asarray(_rollouts(draws, jnp.asarray(states, float), None, plan, num_steps))
+        flat = np.asarray(plan)
+        if flat.ndim < 2 or len(flat) != len(states):
+            raise ValueError(
+                f"plan must have one row of actions for each of {len(states)} states; got shape {flat.shape}."
+            )
+        checked = self._check_actions(flat.reshape(-1, *flat.shape[2:]), flat.shape[0] * flat.shape[1])
+        actions = jnp.asarray(checked.reshape(*flat.shape[:2], *checked.shape[1:]))
+        return np.asarray(_rollouts(draws, jnp.asarray(states, float), actions, None, num_steps))
+
+    def _check_is_fitted(self) -> None:
+        if not hasattr(self, "estimator_"):
+            raise NotFittedError("This DynamicsModel is not fitted; call fit(states, actions, next_states) first.")
+
+    def _check_states(self, name: str, states: Any) -> np.ndarray:
+        checked = np.asarray(check_array(states, dtype=np.float64, input_name=name))
+        wanted = getattr(self, "num_features_", checked.shape[1])
+        if name == "states" and hasattr(self, "estimator_") and checked.shape[1] != wanted:
+            raise ValueError(f"states must have {wanted} columns, as in the fit; got {checked.shape[1]}.")
+        return checked
+
+    def _check_actions(self, actions: Any, num_rows: int) -> np.ndarray:
+        wanted = "(rows,)" if self.num_actions is not None else "(rows, size)"
+        checked = np.asarray(check_array(actions, ensure_2d=False, dtype=np.float64, input_name="actions"))
+        if len(checked) != num_rows:
+            raise ValueError(f"actions must have a row for each of {num_rows} states; got {len(checked)}.")
+        if self.num_actions is None:
+            return checked[:, None] if checked.ndim == 1 else checked
+        whole = checked.astype(int)
+        if checked.ndim != 1 or np.any(whole != checked) or whole.min() < 0 or whole.max() >= self.num_actions:
+            raise ValueError(
+                f"discrete actions must be integers from 0 to {self.num_actions - 1}, shaped {wanted}; got shape "
+                f"{checked.shape} with values from {checked.min():g} to {checked.max():g}. "
+                "For vectors of numbers leave num_actions=None."
+            )
+        return whole
+
+    def _inputs(self, states: Any, actions: Any) -> tuple[np.ndarray, np.ndarray]:
+        self._check_is_fitted()
+        states = self._check_states("states", states)
+        return states, encode(states, self._check_actions(actions, len(states)), self.num_actions, self._angles)
+
+
+def in_raw_units(weights: Weights, standardizer: Standardizer) -> Weights:
+    """The weights of the same network for inputs and outputs in their own units."""
+    shift, scale = standardizer.input_mean, standardizer.input_scale[:, None]
+
+    def of_raw_inputs(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The matrix for inputs as they are, and what the bias loses by it."""
+        scaled = matrix / scale
+        return scaled, (shift @ scaled)[..., None, :]
+
+    matrices = [(matrix[..., :-1, :], matrix[..., -1:, :]) for matrix in (*weights.hidden, weights.output)]
+    first, lost = of_raw_inputs(matrices[0][0])
+    matrices[0] = first, matrices[0][1] - lost
+    output, bias = matrices.pop()
+    linear = weights.linear
+    if linear is not None:
+        linear, lost = of_raw_inputs(linear)
+        linear, bias = linear * standardizer.target_scale, bias - lost
+    matrices.append((output * standardizer.target_scale, bias * standardizer.target_scale + standardizer.target_mean))
+    *hidden, output = (np.concatenate(pair, axis=-2) for pair in matrices)
+    return Weights(tuple(hidden), output, linear)
+
+
+def tidy(states: Any, angles: tuple[int, ...]) -> Any:
+    """The states with the columns that are angles brought back between -pi and pi."""
+    if not angles:
+        return states
+    is_angle = np.isin(np.arange(states.shape[-1]), angles)
+    namespace = states.__array_namespace__()
+    return namespace.where(is_angle, wrap_angle(states), states)
