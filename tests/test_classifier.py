@@ -13,6 +13,7 @@ CHECKED = HorseshoeClassifier(
 )
 
 
+@pytest.mark.slow  # two minutes; the regressor's own run every time
 @parametrize_with_checks([CHECKED])
 @pytest.mark.filterwarnings("ignore:The fit is no better than the constant predictor")
 def test_scikit_learn_conventions(estimator, check):

@@ -87,9 +87,8 @@ def test_options_reach_the_estimator(houses, tmp_path):
     fitted = HorseshoeRegressor.load(tmp_path / "m")
     assert (fitted.hidden, fitted.slab, fitted.linear, fitted.drop_dead_units) == ((6, 5), (3, 4), False, False)
     assert fitted.layer_scale_prior == (1e-4, 1e-5)
-    paper = run(
-        "fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "p", "--preset", "paper", *words[:2], *words[9:11]
-    )
+    small = ["--hidden", "4", *words[9:11], "--num-draws", "30"]
+    paper = run("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "p", "--preset", "paper", *small)
     assert "Written" in paper.output
     assert HorseshoeRegressor.load(tmp_path / "p").noise_prior == (6.0, 6.0)
 

@@ -85,7 +85,9 @@ def total_elbo(model, guide, batch, noise, objective="sampled"):
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
 every_prior = pytest.mark.parametrize("prior", PRIORS)
-every_depth = pytest.mark.parametrize("hidden", HIDDEN, ids=["1", "2", "3"])
+every_depth = pytest.mark.parametrize(
+    "hidden", [*HIDDEN[:2], pytest.param(HIDDEN[2], marks=pytest.mark.slow)], ids=["1", "2", "3"]
+)
 
 
 @every_family
