@@ -264,7 +264,7 @@ def test_acrobot_is_drawn_from_records_alone(tmp_path):
     result |= {"fit": {"rmse": 0.5, "rmse_wrapped": 0.25}, "picture": [{"true": path, "imagined": [path[1:]] * 6}]}
     records = [
         {"key": {"size": "full", "seed": seed, "method": method}, "result": result}
-        for seed in range(3)
+        for seed in range(5)
         for method in experiment.METHODS
         if method != "random"
     ]
@@ -282,15 +282,16 @@ def test_verdict_needs_both_architectures():
     def record(method, seed, value):
         return {"key": {"method": method, "seed": seed}, "result": {"test": [{"return": value}]}}
 
-    def records(gain_500, gain_100):
+    def records(gain_500, gain_100, num_seeds=5):
         return [
             record(f"{kind}-{size}", seed, seed + (gain if kind == "structured" else 0))
             for size, gain in (("500", gain_500), ("100-100", gain_100))
             for kind in ("bnn", "structured")
-            for seed in range(5)
+            for seed in range(num_seeds)
         ]
 
     assert experiment.judge(records(5, 3))[1] == "holds"
+    assert experiment.judge(records(5, 3, num_seeds=4))[1] == "unclear"
     assert experiment.judge(records(5, -3))[1] == "does not hold"
     assert experiment.judge(records(5, 0))[1] == "unclear"
     assert experiment.judge([])[1] == "unclear"

@@ -56,7 +56,7 @@ def draw_rewards(domain_name: str, records: list[Record], path: Path) -> Path:
         axes[1].set_title("The paper's range")
     axes[0].plot([], [], "o", color=BAND, ms=4, label="a seed, greedy (5 late snapshots)")
     axes[0].plot([], [], "o", mfc="none", mec=DEAD, ms=4, label="the same with 15 % random actions")
-    axes[0].plot([], [], "|-", color=INK, ms=9, mew=2, label="mean and 95 % interval")
+    axes[0].plot([], [], "|-", color=INK, ms=9, mew=2, label="mean, and 95 % interval from 5 seeds on")
     axes[0].plot([], [], "D", color=PAPER_COLOUR, ms=5, label="paper")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     figure.savefig(path, dpi=130)

@@ -15,6 +15,7 @@ from pritchel.records import Key
 NUM_SEEDS, NUM_QUICK_SEEDS = 10, 2
 ARCHITECTURES = ("500", "100-100")
 NUM_RESAMPLES = 4000
+MIN_SEEDS = 5  # fewer give no interval and no verdict: a bootstrap of two is their range
 
 
 def trials(quick: bool, num_seeds: int | None = None, size: str | None = None) -> list[Key]:
@@ -35,8 +36,8 @@ def reward(record: dict[str, Any], tests: str = "test") -> float:
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:
-    """95 % bootstrap interval of the mean over seeds."""
-    if len(values) < 2:
+    """95 % bootstrap interval of the mean over seeds; not a number for fewer than `MIN_SEEDS`."""
+    if len(values) < MIN_SEEDS:
         return float("nan"), float("nan")
     rng = np.random.default_rng(0)
     means = rng.choice(values, (NUM_RESAMPLES, len(values))).mean(1)
@@ -58,7 +59,9 @@ def _with_interval(values: list[float], digits: int) -> str:
     array = np.asarray(values)
     low, high = interval(array)
     text = f"{array.mean():.{digits}f}"
-    return text if np.isnan(low) else f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
+    if np.isnan(low):
+        return f"{text} ({array.min():.{digits}f} to {array.max():.{digits}f})" if len(array) > 1 else text
+    return f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def table_rows(domain_name: str, records: list[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
@@ -101,7 +104,10 @@ def paired_gains(records: list[dict[str, Any]], architecture: str, tests: str = 
 
 
 def judge(records: list[dict[str, Any]]) -> tuple[str, Verdict]:
-    """The claim in one sentence with its interval, and the verdict: whether structured beats the BNN in both sizes."""
+    """The claim in one sentence with its interval, and the verdict: whether structured beats the BNN in both sizes.
+
+    "unclear" also while there are too few seeds for an interval.
+    """
     parts, intervals = [], []
     for architecture in ARCHITECTURES:
         gains = paired_gains(records, architecture)
@@ -109,11 +115,11 @@ def judge(records: list[dict[str, Any]]) -> tuple[str, Verdict]:
             return "No pair of a structured model and a BNN is on record yet.", "unclear"
         low, high = interval(gains)
         intervals.append((low, high))
-        parts.append(f"x-{architecture}-y {gains.mean():+.1f} [{low:+.1f}, {high:+.1f}], {len(gains)} seeds")
+        spread = f"[{low:+.1f}, {high:+.1f}]" if np.isfinite(low) else f"({gains.min():+.1f} to {gains.max():+.1f})"
+        parts.append(f"x-{architecture}-y {gains.mean():+.1f} {spread}, {len(gains)} seeds")
     sentence = (
-        "Reward of structured reg-HS over the BNN (greedy, mean of late snapshots, paired by seed, 95 % bootstrap): "
-        + "; ".join(parts)
-        + "."
+        "Reward of structured reg-HS over the BNN (greedy, mean of late snapshots, paired by seed; [95 % bootstrap] or "
+        f"(range) below {MIN_SEEDS} seeds): " + "; ".join(parts) + "."
     )
     if all(low > 0 for low, _ in intervals):
         return sentence, "holds"
