@@ -13,7 +13,8 @@ from pritchel.data.dataset import Dataset, prepare
 from pritchel.data.sources import load_uci
 from pritchel.guide.network import GuideSpec, held_layer_scale_mask, start_guide
 from pritchel.infer import fit as fitting
-from pritchel.model.likelihoods import GaussianLikelihood
+from pritchel.model.likelihoods import LikelihoodStart
+from pritchel.model.likelihoods.gaussian import GaussianLikelihood
 from pritchel.model.network import Model
 from pritchel.model.priors import make_prior
 
@@ -40,7 +41,7 @@ def pritchel_trial(data: Dataset, hidden: tuple[int, ...], seed: int = 0) -> fit
     """What `HorseshoeRegressor(hidden=hidden)` fits, one member, without the linear path that peers lack."""
     model = Model(
         make_prior("regularized_horseshoe", len(hidden)),
-        GaussianLikelihood.create((0.1, 0.01), float(data.weights.sum())),
+        GaussianLikelihood.create(LikelihoodStart((0.1, 0.01), 4.0, data.targets, data.weights)),
         "relu",
     )
     num_features, num_outputs = data.inputs.shape[1], data.targets.shape[1]

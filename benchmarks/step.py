@@ -19,7 +19,7 @@ def pritchel_chunk(trial: fitting.Trial, settings: fitting.FitSettings):
     trainable = fitting._ravel(trial.trainable)
 
     def run() -> None:
-        state = fitting._State(params, fitting._start_adam(params), np.zeros((), np.int32))
+        state = fitting._State(params, fitting._start_adam(params), None, np.zeros((), np.int32))
         rows = float(feed.num_rows)
         chunk = (state, template, trial.model, steps, trainable, num_filled, rows, settings.objective)
         jax.block_until_ready(fitting._run_chunk(*chunk))

@@ -1,23 +1,25 @@
 """Pritchel: Bayesian neural networks that choose their own width."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["DynamicsModel", "HorseshoeRegressor"]
+__all__ = ["DynamicsModel", "HorseshoeClassifier", "HorseshoeRegressor"]
 
 if TYPE_CHECKING:
     from pritchel.dynamics import DynamicsModel
+    from pritchel.estimators.classifier import HorseshoeClassifier
     from pritchel.estimators.regressor import HorseshoeRegressor
+
+# JAX and scikit-learn are imported on first use, so that `import pritchel` and `pritchel --help` are instant.
+_HOMES = {
+    "DynamicsModel": "pritchel.dynamics",
+    "HorseshoeClassifier": "pritchel.estimators.classifier",
+    "HorseshoeRegressor": "pritchel.estimators.regressor",
+}
 
 
 def __getattr__(name: str) -> Any:
-    # JAX and scikit-learn are imported on first use, so that `import pritchel` and `pritchel --help` are instant.
-    if name == "HorseshoeRegressor":
-        from pritchel.estimators.regressor import HorseshoeRegressor
-
-        return HorseshoeRegressor
-    if name == "DynamicsModel":
-        from pritchel.dynamics import DynamicsModel
-
-        return DynamicsModel
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'pritchel' has no attribute {name!r}")

@@ -59,6 +59,10 @@ class Records:
         """The records of those keys that have one, in the keys' order."""
         return [self._by_key[text] for text in map(_canonical, keys) if text in self._by_key]
 
+    def all(self) -> list[dict[str, Any]]:
+        """Every record, in the order they were written."""
+        return list(self._by_key.values())
+
     def add(self, key: Key, result: dict[str, Any], seconds: float) -> None:
         """Append one record."""
         record = {"key": key, "result": result, "seconds": round(seconds, 3), "versions": versions()}
@@ -88,6 +92,8 @@ class Records:
             start = time.perf_counter()
             try:
                 result = run(key)
+            except FileNotFoundError:
+                raise  # data are missing: the other trials would say the same
             except Exception as error:
                 failures.append(f"{_canonical(key)}: {type(error).__name__}: {error}")
                 return
@@ -101,7 +107,7 @@ class Records:
             try:
                 for future in futures:
                     future.result()
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, FileNotFoundError):
                 for future in futures:
                     future.cancel()
                 raise

@@ -4,11 +4,22 @@ import os
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before SciPy is imported, or scikit-learn skips one of its checks
 
+# Tests compile hundreds of small programs and run each briefly: compile fast rather than run fast.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+
 import jax
 import numpy as np
 import pytest
 
 from pritchel import HorseshoeRegressor
+from pritchel.model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodStart
+
+
+def gaussian(noise_prior: tuple[float, float], num_rows: float) -> Likelihood:
+    """Gaussian noise for a table of so many rows."""
+    start = LikelihoodStart(noise_prior, 4.0, np.zeros((1, 1)), np.full(1, float(num_rows)))
+    return LIKELIHOODS["gaussian"].create(start)
+
 
 TINY = {
     "hidden": (8,),

@@ -1,15 +1,232 @@
+"""The commands, as a user types them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from pritchel import HorseshoeRegressor, __version__
+from pritchel import HorseshoeClassifier, HorseshoeRegressor, __version__
 from pritchel.cli import app
+from pritchel.cli.options import ESTIMATOR_OPTIONS
+from pritchel.table_model import TableModel
+
+QUICK = ["--hidden", "8", "--num-steps", "300", "--num-members", "1", "--learning-rate", "0.05", "--num-draws", "30"]
+
+
+def run(*arguments, code=0, **options):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], **options)
+    assert result.exit_code == code, result.output + result.stderr
+    return result
+
+
+@pytest.fixture(scope="module")
+def houses() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "house_id": np.arange(1, 121),
+            "area": rng.gamma(4, 30, 120).round(2),
+            "town": rng.choice(["Ayr", "Bath", "Cork"], 120),
+            "age": np.where(rng.random(120) < 0.1, np.nan, rng.uniform(0, 100, 120).round(1)),
+            "country": "UK",
+        }
+    )
+    price = 50 + 2 * frame["area"] + 40 * (frame["town"] == "Bath") + rng.normal(0, 5, 120)
+    return frame.assign(price=price.where(frame["house_id"] != 5))
+
+
+@pytest.fixture(scope="module")
+def workplace(houses, tmp_path_factory):
+    """A folder with tables and a fitted model."""
+    folder = tmp_path_factory.mktemp("work")
+    houses.to_csv(folder / "houses.csv", index=False)
+    houses.drop(columns="price").head(30).assign(colour="red").to_csv(folder / "new.csv", index=False)
+    result = run("fit", folder / "houses.csv", "-t", "price", "-o", folder / "model", *QUICK)
+    for words in ("house_id (counts the rows", "country (constant)", "1 row(s) without a target", "constant predictor"):
+        assert words in result.output
+    assert not list(folder.glob("*.partial"))
+    return folder
 
 
 def test_version_and_help():
-    runner = CliRunner()
-    assert __version__ in runner.invoke(app, ["--version"]).output
-    assert "demo" in runner.invoke(app, ["--help"]).output
-    assert runner.invoke(app, ["demo", "--units", "3"]).exit_code == 2
+    assert __version__ in run("--version").output
+    for command in ("fit", "predict", "evaluate", "inspect", "prune", "export", "report", "demo"):
+        assert command in run("--help").output
+        assert "Exit codes" in run(command, "--help").output or command == "demo"
+    run("demo", "--units", "3", code=2)
+
+
+def test_help_needs_no_heavy_import():
+    """Time is not a test's business; what is imported is."""
+    code = (
+        "import sys; import pritchel.cli; print([m for m in ('jax', 'sklearn', 'pandas', 'scipy') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_every_argument_of_the_estimator_is_an_option():
+    offered = {option.name for option in ESTIMATOR_OPTIONS} | {"likelihood"}
+    arguments = set(HorseshoeRegressor._get_param_names()) | set(HorseshoeClassifier._get_param_names())
+    assert arguments - offered == {"random_state", "progress", "checkpoint", "warm_start"}
+    assert offered <= arguments
+
+
+def test_options_reach_the_estimator(houses, tmp_path):
+    houses.to_csv(tmp_path / "t.csv", index=False)
+    words = ["--hidden", "6,5", "--slab", "3,4", "--no-linear", "--drop-dead-units", "no", "--family", "factorized"]
+    words += ["--num-steps", "20", "--num-members", "1", "--layer-scale-prior", "1e-4,1e-5", "--holdout", "0"]
+    run("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "m", *words, "-q")
+    fitted = HorseshoeRegressor.load(tmp_path / "m")
+    assert (fitted.hidden, fitted.slab, fitted.linear, fitted.drop_dead_units) == ((6, 5), (3, 4), False, False)
+    assert fitted.layer_scale_prior == (1e-4, 1e-5)
+    small = ["--hidden", "4", *words[9:11], "--num-draws", "30"]
+    paper = run("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "p", "--preset", "paper", *small)
+    assert "Written" in paper.output
+    assert HorseshoeRegressor.load(tmp_path / "p").noise_prior == (6.0, 6.0)
+
+
+def test_predictions_by_row_are_the_models(workplace, houses):
+    result = run(
+        "predict",
+        workplace / "model",
+        workplace / "new.csv",
+        "-o",
+        workplace / "out.csv",
+        "--quantile",
+        0.1,
+        "--quantile",
+        0.9,
+    )
+    assert "'colour'" in result.stderr
+    out = pd.read_csv(workplace / "out.csv")
+    assert list(out.columns) == ["house_id", "mean", "sd", "q10", "q90"]
+    model = TableModel.load(workplace / "model")
+    mean, sd = model.estimator.predict(model.plan.encode(houses.head(30)), return_std=True)
+    np.testing.assert_allclose(out["mean"], mean, rtol=1e-5)
+    np.testing.assert_allclose(out["sd"], sd, rtol=1e-5)
+    assert (out["q10"] < out["mean"]).all()
+    run("predict", workplace / "model", workplace / "new.csv", "-o", workplace / "out.csv", code=2)
+    piped = run("predict", workplace / "model", "-", "--id", "town", input=(workplace / "new.csv").read_text())
+    assert piped.stdout.splitlines()[0] == "town,mean,sd,q5,q50,q95"
+    assert len(piped.stdout.splitlines()) == 31
+
+
+def test_a_table_in_pieces_gives_the_same_predictions(workplace, monkeypatch):
+    from pritchel.data import tables
+
+    whole = run("predict", workplace / "model", workplace / "new.csv").stdout
+    monkeypatch.setattr(tables.iter_table, "__defaults__", ((), 7))
+    assert run("predict", workplace / "model", workplace / "new.csv").stdout == whole
+    run("predict", workplace / "model", workplace / "new.csv", "-o", workplace / "out.parquet")
+    assert len(pd.read_parquet(workplace / "out.parquet")) == 30
+
+
+def test_evaluate_and_inspect_as_json(workplace, houses):
+    scores = json.loads(run("evaluate", workplace / "model", workplace / "houses.csv", "--json").stdout)
+    (score,) = scores["scores"]
+    assert scores["num_scored"] == 119
+    assert score["rmse"] < 0.5 * score["constant_rmse"]
+    assert score["crps"] < score["constant_crps"]
+    known = houses.dropna(subset=["price"])
+    model = TableModel.load(workplace / "model")
+    error = model.predict(known)["mean"] - known["price"]
+    assert score["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
+    assert len(scores["calibration"]["price"]["nominal"]) == 19
+    facts = json.loads(run("inspect", workplace / "model", "--json").stdout)
+    assert set(facts["use_of_inputs"]) == {"area", "town", "age"}
+    assert next(iter(facts["use_of_inputs"])) == "area"
+    assert facts["versions"]["pritchel"] == __version__
+    assert "area" in run("inspect", workplace / "model").output
+    assert "90 %" in run("evaluate", workplace / "model", workplace / "houses.csv").output
+
+
+def test_prune_makes_a_smaller_model(workplace):
+    run("prune", workplace / "model", "-o", workplace / "small", "--delta", "0.05")
+    before, after = (json.loads(run("inspect", workplace / name, "--json").stdout) for name in ("model", "small"))
+    assert sum(after["units_present"][0]) <= sum(before["units_present"][0])
+    run("prune", workplace / "model", "-o", workplace / "tuned", "--fine-tune", "5", code=2)
+    run(
+        "prune", workplace / "model", "-o", workplace / "tuned", "--fine-tune", "5", "--table", workplace / "houses.csv"
+    )
+
+
+WRONG = {
+    "no table": (["fit", "nowhere.csv", "-t", "price"], 2, "no file"),
+    "no column": (["fit", "{table}", "-t", "prise"], 2, "'prise'"),
+    "bad option": (["fit", "{table}", "-t", "price", "--prior", "flat"], 2, "prior must be one of"),
+    "bad number": (["fit", "{table}", "-t", "price", "--hidden", "ten"], 2, "not a number"),
+    "bad preset": (["fit", "{table}", "-t", "price", "--preset", "best"], 2, "--preset must be one of"),
+    "no model": (["predict", "nowhere", "{table}"], 3, "no such folder"),
+    "no targets": (["evaluate", "{model}", "{new}"], 2, "no column 'price'"),
+    "bad level": (["predict", "{model}", "{new}", "--quantile", "7"], 2, "between 0 and 1"),
+    "bad format": (["export", "{model}", "-o", "x.bin", "--format", "xml"], 2, "--format must be one of"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_mistakes_are_answered_with_a_sentence_and_a_code(workplace, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    words, code, message = WRONG[name]
+    places = {"table": workplace / "houses.csv", "model": workplace / "model", "new": workplace / "new.csv"}
+    result = run(*(word.format(**places) for word in words), code=code)
+    assert message in result.output + result.stderr
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_targets(houses, tmp_path):
+    houses.assign(rent=houses["price"] / 20).to_csv(tmp_path / "t.csv", index=False)
+    run("fit", tmp_path / "t.csv", "-t", "price", "-t", "rent", "-o", tmp_path / "m", *QUICK)
+    out = run("predict", tmp_path / "m", tmp_path / "t.csv").stdout.splitlines()[0]
+    assert (
+        out == "house_id,price_mean,price_sd,price_q5,price_q50,price_q95,rent_mean,rent_sd,rent_q5,rent_q50,rent_q95"
+    )
+
+
+def test_fit_killed_then_resumed_is_the_fit_never_killed(workplace, tmp_path):
+    """kill -9, as a machine that goes down would."""
+    words = [sys.executable, "-m", "pritchel", "fit", workplace / "houses.csv", "-t", "price", "--json"]
+    words += [*QUICK[:2], "--num-members", "1", "--num-draws", "30", "--num-steps", "12000", "--seed", "3"]
+    environment = {**os.environ, "PRITCHEL_CHECKPOINT_SECONDS": "0"}
+    process = subprocess.Popen([*words, "-o", tmp_path / "b"], env=environment, stdout=subprocess.DEVNULL)
+    part = tmp_path / "b.partial" / "fit" / "member-1.safetensors"
+    deadline = time.monotonic() + 120
+    while not part.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert part.exists()
+    assert not (tmp_path / "b").exists()
+    run("fit", *words[4:], "-o", tmp_path / "b", code=2)  # an unfinished fit is not overwritten unasked
+    run("fit", *words[4:], "-o", tmp_path / "b", "--resume")
+    run("fit", *words[4:], "-o", tmp_path / "a")
+    first, second = (HorseshoeRegressor.load(tmp_path / name) for name in "ab")
+    np.testing.assert_array_equal(first.elbo_, second.elbo_)
+    assert not (tmp_path / "b.partial").exists()
+
+
+def test_ctrl_c_keeps_the_fit_so_far(workplace, tmp_path):
+    words = [sys.executable, "-m", "pritchel", "fit", workplace / "houses.csv", "-t", "price", "-o", tmp_path / "m"]
+    words += [*QUICK[:2], "--num-members", "1", "--num-steps", "1000000"]
+    environment = {**os.environ, "PRITCHEL_CHECKPOINT_SECONDS": "0"}
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    part = tmp_path / "m.partial" / "fit" / "member-1.safetensors"
+    deadline = time.monotonic() + 120
+    while not part.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "Interrupted" in errors
+    assert HorseshoeRegressor.load(tmp_path / "m").status_ == ["interrupted"]
 
 
 def test_demo_prints_the_table_and_draws_the_picture(tmp_path, monkeypatch):
@@ -23,18 +240,14 @@ def test_demo_prints_the_table_and_draws_the_picture(tmp_path, monkeypatch):
             return super().fit(X, y, sample_weight)
 
     monkeypatch.setattr(demo, "HorseshoeRegressor", Quick)
-    result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path / "out")])
-    assert result.exit_code == 0, result.output
+    result = run("demo", "-o", tmp_path / "out")
     for word in ("sine", "diabetes", "BayesianRidge", "constant", "of 8", "coverage"):
         assert word in result.output
     picture = tmp_path / "out" / "demo.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_demo_table_is_in_the_order_of_the_yardsticks(tmp_path):
-    pytest.importorskip("matplotlib")
-    import numpy as np
-
+def test_yardsticks():
     from pritchel.experiments.scores import constant_scores, gaussian_scores
 
     y = np.random.default_rng(0).normal(3, 2, 4000)

@@ -6,9 +6,9 @@ from pritchel.data.dataset import Dataset, prepare
 from pritchel.guide.network import GuideSpec, start_guide
 from pritchel.infer import fit as fitting
 from pritchel.infer.fit import FitSettings, Trial, fit, fit_trials
-from pritchel.model.likelihoods import GaussianLikelihood
 from pritchel.model.network import Model
 from pritchel.model.priors import make_prior
+from tests.conftest import gaussian
 
 SETTINGS = FitSettings(num_steps=60, batch_size=16, learning_rate=0.03)
 
@@ -19,7 +19,7 @@ def make_trial(seed: int, num_rows: int = 40, layer_scale: float = 1e-5) -> Tria
     data, _ = prepare(X, np.sin(X[:, :1]) + 0.1 * rng.normal(size=(num_rows, 1)))
     model = Model(
         make_prior("regularized_horseshoe", 1, layer_scale=layer_scale),
-        GaussianLikelihood.create((0.1, 0.01), float(num_rows)),
+        gaussian((0.1, 0.01), num_rows),
         "relu",
     )
     return Trial(model, start_guide(model, GuideSpec((4,)), 2, 1, rng), data, (seed, 1))
@@ -160,3 +160,13 @@ def test_standardizer_leaves_constant_columns_alone():
     assert standardizer.input_scale[0] == 1
     np.testing.assert_allclose(data.inputs[:, 1].std(), 1, rtol=1e-6)
     np.testing.assert_allclose(data.targets, 0, atol=1e-12)
+
+
+def test_average_is_the_running_mean_of_the_steps():
+    """After one step the average has moved from the start by one part in a hundred of the step."""
+    trial = make_trial(0)
+    stepped = fit(trial, SETTINGS._replace(num_steps=1)).guide.output.mean
+    average = fit(trial, SETTINGS._replace(num_steps=1, average=0.99)).guide.output.mean
+    start = np.asarray(trial.guide.output.mean)
+    np.testing.assert_allclose(average - start, 0.01 * (stepped - start), rtol=0.01, atol=1e-6)
+    assert np.abs(stepped - start).max() > 0.01

@@ -1,13 +1,28 @@
+"""Every likelihood: its expected log density against quadrature or Monte Carlo, its predictive pieces against scipy."""
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from pritchel.model.likelihoods import GaussianLikelihood
+from pritchel import HorseshoeRegressor
+from pritchel.files.expressions import Expression, ExpressionOps, as_source
+from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodStart
+from pritchel.model.likelihoods.base import NumpyOps
+from pritchel.posterior.mixture import mixed_cdf, mixed_quantile
+from tests.conftest import TINY, gaussian
+
+COUNTS = ("poisson", "negative_binomial")
+REAL = ("gaussian", "student_t", "heteroscedastic")
+
+
+def make(name, targets=None, num_classes=0):
+    targets = np.array([[1.0], [3.0], [0.0]]) if targets is None else targets
+    return LIKELIHOODS[name].create(LikelihoodStart((2.0, 3.0), 5.0, targets, np.ones(len(targets)), num_classes))
 
 
 def test_noise_kl_is_the_integral(x64):
-    likelihood = GaussianLikelihood.create((0.7, 1.3), 9.0)
+    likelihood = gaussian((0.7, 1.3), 9.0)
     log_g = np.log([0.5, 4.0])
     shape = float(likelihood.shape)
     exact = 0.0
@@ -19,7 +34,7 @@ def test_noise_kl_is_the_integral(x64):
 
 def test_expected_log_density_is_the_monte_carlo_mean(x64):
     rng = np.random.default_rng(0)
-    likelihood = GaussianLikelihood.create((2.0, 3.0), 11.0)
+    likelihood = gaussian((2.0, 3.0), 11.0)
     log_g, y, mean, var = np.array([0.4]), np.array([[1.2]]), np.array([[0.5]]), np.array([[0.3]])
     shape = float(likelihood.shape)
     gamma = rng.gamma(shape, np.exp(log_g[0]) / shape, 200_000)
@@ -43,5 +58,215 @@ def test_posterior_shape_is_the_best_one():
         return kl - likelihood
 
     best = optimize.minimize(negative_bound, np.zeros(2), method="BFGS")
-    shape = float(GaussianLikelihood.create((a0, b0), 25.0).shape)
+    shape = float(gaussian((a0, b0), 25.0).shape)
     assert np.exp(best.x[0]) == pytest.approx(shape, rel=1e-3)
+
+
+def expectation(log_density, mean, var):
+    """E over f ~ N(mean, var) by quadrature."""
+    sd = np.sqrt(var)
+    inside = lambda f: stats.norm.pdf(f, mean, sd) * log_density(f)  # noqa: E731
+    return integrate.quad(inside, mean - 9 * sd, mean + 9 * sd, limit=200)[0]
+
+
+@pytest.mark.parametrize(("y", "mean", "var"), [(0.0, 0.3, 0.2), (4.0, -0.5, 0.05), (7.0, 1.0, 0.5)])
+def test_counts_have_their_exact_expectation(x64, y, mean, var):
+    poisson, binomial = make("poisson"), make("negative_binomial")
+    arrays = [jnp.asarray([[value]]) for value in (y, mean, var)]
+    offset = float(poisson.log_rate[0])
+    log_factorial = stats.poisson.logpmf(y, 1.0) + 1  # -ln y!
+    exact = expectation(lambda f: stats.poisson.logpmf(y, np.exp(f + offset)), mean, var)
+    got = float(poisson.expected_log_density(jnp.zeros(0), *arrays)[0]) + log_factorial
+    assert got == pytest.approx(exact, rel=1e-8)
+    r = 1.7
+    exact = expectation(lambda f: stats.nbinom.logpmf(y, r, r / (r + np.exp(f + offset))), mean, var)
+    got = float(binomial.expected_log_density(jnp.log(jnp.asarray([r])), *arrays)[0]) + log_factorial
+    assert got == pytest.approx(exact, rel=1e-6)
+    counted = np.array([1.0, 3.0, 0.0])
+    assert float(poisson.kl(jnp.zeros(0))) == pytest.approx(-(stats.poisson.logpmf(counted, 1.0) + 1).sum())
+
+
+def test_two_classes_have_their_exact_expectation(x64):
+    likelihood = make("categorical", num_classes=2)
+    for y, sign in ((0.0, -1), (1.0, 1)):
+        exact = expectation(lambda f, sign=sign: -np.logaddexp(0, -sign * f), 0.7, 1.3)
+        got = likelihood.expected_log_density(jnp.zeros(0), *(jnp.asarray([[v]]) for v in (y, 0.7, 1.3)))
+        assert float(got[0]) == pytest.approx(exact, rel=1e-6)
+
+
+def test_many_classes_are_bounded_tightly(x64):
+    rng = np.random.default_rng(0)
+    likelihood = make("categorical", num_classes=4)
+    for spread in (0.1, 1.0):
+        mean, var = rng.normal(size=(1, 4)), spread * rng.uniform(0.5, 1.5, (1, 4))
+        f = mean + np.sqrt(var) * rng.normal(size=(400_000, 4))
+        draws = f[:, 2] - np.logaddexp.reduce(f, axis=1)
+        got = float(likelihood.expected_log_density(jnp.zeros(0), jnp.asarray([[2.0]]), mean, var)[0])
+        error = draws.std() / np.sqrt(len(draws))
+        assert got < draws.mean() + 5 * error
+        assert got > draws.mean() - 0.05 * spread - 5 * error
+
+
+def test_label_noise_is_a_bound_on_the_noisy_likelihood(x64):
+    """(1 - e) p + e/K: tight for a sure function, below the expectation for an unsure one."""
+    start = LikelihoodStart((2.0, 3.0), 5.0, np.zeros((1, 1)), np.ones(1), 2, 0.2)
+    likelihood = LIKELIHOODS["categorical"].create(start)
+    noisy = lambda f: np.log(0.8 / (1 + np.exp(-f)) + 0.1)  # noqa: E731
+    one = jnp.asarray([[1.0]])
+    for f in (-4.0, 0.5):
+        got = likelihood.expected_log_density(jnp.zeros(0), one, jnp.asarray([[f]]), jnp.asarray([[1e-12]]))
+        assert float(got[0]) == pytest.approx(noisy(f), rel=1e-5)
+        unsure = likelihood.expected_log_density(jnp.zeros(0), one, jnp.asarray([[f]]), one)
+        exact = expectation(noisy, f, 1.0)
+        assert exact - 0.3 < float(unsure[0]) < exact
+
+
+def test_heteroscedastic_expectation_is_the_monte_carlo_mean(x64):
+    rng = np.random.default_rng(0)
+    mean, var = np.array([[0.5, -0.4]]), np.array([[0.3, 0.2]])
+    f, s = (mean + np.sqrt(var) * rng.normal(size=(400_000, 2))).T
+    draws = stats.norm.logpdf(1.2, f, np.exp(0.5 * s))
+    got = float(make("heteroscedastic").expected_log_density(jnp.zeros(0), jnp.asarray([[1.2]]), mean, var)[0])
+    assert abs(draws.mean() - got) < 5 * draws.std() / np.sqrt(len(draws))
+
+
+def test_student_t_bound_is_below_and_tight_for_a_sure_function(x64):
+    """With many rows q(gamma) is sure too, and the bound is the log density itself."""
+    start = LikelihoodStart((2.0, 3.0), 5.0, np.zeros((1, 1)), np.full(1, 1e9))
+    likelihood = LIKELIHOODS["student_t"].create(start)
+    log_g = jnp.asarray([0.6])
+    for y in (0.0, 1.0, 9.0):
+        arrays = [jnp.asarray([[value]]) for value in (y, 0.2, 0.0)]
+        exact = stats.t.logpdf(y, 5, 0.2, np.exp(-0.3))
+        assert float(likelihood.expected_log_density(log_g, *arrays)[0]) == pytest.approx(exact, rel=1e-7)
+        arrays[2] = jnp.asarray([[0.4]])
+        spread = expectation(lambda f, y=y: stats.t.logpdf(y, 5, f, np.exp(-0.3)), 0.2, 0.4)
+        assert float(likelihood.expected_log_density(log_g, *arrays)[0]) < spread
+        assert float(likelihood.expected_log_density(log_g, *arrays)[0]) > spread - 0.3
+
+
+def components_of(name, draws=6, rows=4):
+    rng = np.random.default_rng(3)
+    likelihood = make(name, num_classes=3)
+    outputs = rng.normal(size=(draws, rows, likelihood.num_outputs(1)))
+    params = np.asarray(likelihood.start(1), float) + 0.3
+    values = {key: np.broadcast_to(value, (draws, 1, 1)) for key, value in likelihood.noise_values(params).items()}
+    location, scale = (np.array([2.0]), np.array([3.0])) if likelihood.is_scaled else (np.zeros(1), np.ones(1))
+    return likelihood, outputs, values, likelihood.components(outputs, values, location, scale), (location, scale)
+
+
+@pytest.mark.parametrize("name", [*REAL, *COUNTS])
+def test_components_agree_with_themselves(name):
+    """Density, distribution function, quantiles, moments and samples are of one and the same distribution."""
+    _, _, _, components, _ = components_of(name)
+    rng = np.random.default_rng(0)
+    samples = np.stack([components.sample(rng) for _ in range(20_000)])
+    error = np.sqrt(components.var / len(samples))
+    assert np.all(np.abs(samples.mean(0) - components.mean) < 5 * error)
+    point = np.round(components.mean.mean(0)) + (0.0 if components.is_discrete else 0.3)
+    share = (samples <= point).mean(0)
+    cdf = components.cdf(point)
+    assert np.all(np.abs(share - cdf) < 5 * np.sqrt(cdf * (1 - cdf) / len(samples)) + 1e-4)
+    if components.is_discrete:
+        step = components.cdf(point) - components.cdf(point - 1)
+        np.testing.assert_allclose(np.exp(components.log_density(point)), step, atol=1e-9)
+    else:
+        slope = (components.cdf(point + 1e-5) - components.cdf(point - 1e-5)) / 2e-5
+        np.testing.assert_allclose(np.exp(components.log_density(point)), slope, rtol=1e-4)
+    for level in (0.05, 0.5, 0.9):
+        value = mixed_quantile(components, level)
+        if components.is_discrete:
+            assert np.all(mixed_cdf(components, value) >= level)
+            assert np.all(mixed_cdf(components, value - 1) < level)
+        else:
+            np.testing.assert_allclose(mixed_cdf(components, value), level, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_moments_by_numpy_by_source_and_by_components_are_the_same(name):
+    likelihood, outputs, values, components, (location, scale) = components_of(name)
+    mean, var = likelihood.moments(outputs, values, NumpyOps)
+    is_number = not likelihood.has_classes
+    np.testing.assert_allclose(components.mean, location + scale * mean if is_number else mean)
+    np.testing.assert_allclose(components.var, scale**2 * var if is_number else var)
+    arrays: dict = {}
+    symbol = Expression("Outputs", (), outputs.shape[-1])
+    names = {"outputs": outputs, "np": np, "arrays": arrays, "_sigmoid": NumpyOps.sigmoid, "_softmax": NumpyOps.softmax}
+    for expected, traced in zip((mean, var), likelihood.moments(symbol, values, ExpressionOps), strict=True):
+        np.testing.assert_allclose(eval(as_source(traced, arrays), names), expected)
+
+
+@pytest.fixture(scope="module")
+def made_up():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    f = np.sin(X[:, 0]) + 0.5 * X[:, 1]
+    return X, f, {
+        "student_t": f + 0.2 * rng.standard_t(2, 150),
+        "heteroscedastic": f + np.exp(X[:, 1] - 1.5) * rng.normal(size=150),
+        "poisson": rng.poisson(np.exp(f + 1)).astype(float),
+        "negative_binomial": rng.negative_binomial(3, 3 / (3 + np.exp(f + 1))).astype(float),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("objective", ["moments", "sampled"])
+@pytest.mark.parametrize("name", ["student_t", "heteroscedastic", *COUNTS])
+def test_a_fit_of_each_kind_predicts(made_up, tmp_path, name, objective):
+    X, f, targets = made_up
+    y = targets[name]
+    model = HorseshoeRegressor(**{**TINY, "num_steps": 500, "likelihood": name, "objective": objective}).fit(X, y)
+    mean, sd = model.predict(X, return_std=True)
+    assert np.corrcoef(mean, np.exp(f) if name in COUNTS else f)[0, 1] > 0.8
+    low, high = model.predict_interval(X, 0.9).T
+    assert 0.8 < np.mean((low <= y) & (y <= high)) <= 1
+    assert (sd > 0).all()
+    spread = model.predict_uncertainty(X)
+    np.testing.assert_allclose(spread.total**2, spread.aleatoric**2 + spread.epistemic**2)
+    samples = model.sample_y(X, 400)
+    if name in COUNTS:
+        assert np.array_equal(samples, np.round(samples))
+        assert np.array_equal(low, np.round(low))
+    assert model.prior_predictive(X[:3], 5, include_noise=True).shape == (3, 5)
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(HorseshoeRegressor.load(tmp_path / "m").predict(X), mean)
+
+
+def test_noise_that_depends_on_the_inputs_is_found(made_up):
+    X, _, targets = made_up
+    model = HorseshoeRegressor(**{**TINY, "num_steps": 800, "likelihood": "heteroscedastic"}).fit(
+        X, targets["heteroscedastic"]
+    )
+    quiet, loud = model.predict_uncertainty(np.array([[0.0, -1.5], [0.0, 1.5]])).aleatoric
+    assert loud > 3 * quiet
+
+
+def test_exposure_goes_into_the_weights():
+    """Counts over unequal times: rate and exposure as weight, against the same counts with the times repeated."""
+    rng = np.random.default_rng(0)
+    X, exposure = rng.normal(size=(80, 1)), rng.integers(1, 5, 80).astype(float)
+    counts = rng.poisson(exposure * np.exp(0.5 * X[:, 0])).astype(float)
+    options = {**TINY, "num_steps": 400, "likelihood": "poisson"}
+    model = HorseshoeRegressor(**options).fit(X, counts / exposure, sample_weight=exposure)
+    rate = model.predict(np.array([[-1.0], [1.0]]))
+    assert rate[1] / rate[0] == pytest.approx(np.e, rel=0.4)
+
+
+def test_wrong_targets_and_names_are_refused(made_up):
+    X, f, _ = made_up
+    with pytest.raises(ValueError, match="counts, which are not negative; row"):
+        HorseshoeRegressor(**{**TINY, "likelihood": "poisson"}).fit(X, f)
+    with pytest.raises(ValueError, match="likelihood must be one of 'gaussian'"):
+        HorseshoeRegressor(**{**TINY, "likelihood": "cauchy"}).fit(X, f)
+    with pytest.raises(TypeError, match="no argument likelyhood; it has hidden"):
+        HorseshoeRegressor(likelyhood="poisson")
+
+
+def test_two_targets_each_with_their_own_noise(made_up):
+    X, f, _ = made_up
+    rng = np.random.default_rng(1)
+    y = np.column_stack([f + 0.05 * rng.normal(size=150), f + 0.5 * rng.normal(size=150)])
+    for name in ("gaussian", "student_t", "heteroscedastic"):
+        model = HorseshoeRegressor(**{**TINY, "num_steps": 500, "likelihood": name}).fit(X, y)
+        assert model.predict(X).shape == (150, 2)
+        noise = np.median(model.predict_uncertainty(X).aleatoric, axis=0)
+        assert noise[1] > 2 * noise[0]

@@ -315,7 +315,7 @@ def test_bad_tables(X, y, message):
         ({"hidden": ()}, r"hidden"),
         (
             {"family": "full"},
-            r"family must be one of 'factorized', .*'structured', 'tied'; got 'full'",
+            r"family must be one of 'factorized', .*'structured', 'tied', .*; got 'full'",
         ),
         ({"prior": "laplace"}, r"prior must be one of"),
         ({"activation": "gelu"}, r"activation must be one of 'relu', 'tanh'"),

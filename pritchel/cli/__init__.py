@@ -5,6 +5,14 @@ from typing import Annotated
 import typer
 
 from pritchel.cli.demo import demo
+from pritchel.cli.evaluate import evaluate
+from pritchel.cli.export import export
+from pritchel.cli.fit import fit
+from pritchel.cli.inspect import inspect
+from pritchel.cli.predict import predict
+from pritchel.cli.prune import prune
+from pritchel.cli.report import report
+from pritchel.cli.reproduce import reproduce
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,4 +39,5 @@ def main(
     """Bayesian neural networks that choose their own width."""
 
 
-app.command()(demo)
+for command in (fit, predict, evaluate, inspect, prune, export, report, reproduce, demo):
+    app.command()(command)

@@ -5,6 +5,10 @@ from typing import Annotated
 
 import typer
 
+from pritchel.cli.common import BAD_INPUT, INTERRUPTED
+
+QUICK_FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+
 
 def reproduce(
     names: Annotated[list[str], typer.Argument(help="Experiments, or 'all'; 'list' names them.")],
@@ -24,6 +28,14 @@ def reproduce(
     """
     import os
 
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        typer.echo("Figures need matplotlib: pip install 'pritchel[plots]'.", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+
+    if quick:  # many programs, each run briefly: compile fast rather than run fast
+        os.environ.setdefault("XLA_FLAGS", QUICK_FLAGS)
     from pritchel.experiments.reproduce import EXPERIMENTS, load, run_experiment
 
     if names == ["list"]:
@@ -34,14 +46,25 @@ def reproduce(
     unknown = [name for name in chosen if name not in EXPERIMENTS]
     if unknown:
         typer.echo(f"No experiment {', '.join(unknown)}; there are: {', '.join(EXPERIMENTS)}, or all.", err=True)
-        raise typer.Exit(2)
+        raise typer.Exit(BAD_INPUT)
     if data is not None:
         os.environ["PRITCHEL_DATA"] = str(data)
     has_failed = False
     for name in chosen:
-        outcome = run_experiment(name, output, quick=quick, n_jobs=n_jobs, say=lambda text: typer.echo(text, err=True))
+        try:
+            outcome = run_experiment(
+                name, output, quick=quick, n_jobs=n_jobs, say=lambda text: typer.echo(text, err=True)
+            )
+        except FileNotFoundError as error:
+            typer.echo(f"{name}: {error}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            typer.echo("Interrupted. Finished trials are on record; the same command goes on from there.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
         has_failed |= bool(outcome.failures)
-        typer.echo(f"{name}: {outcome.finding.verdict}. {outcome.finding.statistic}" if outcome.finding else f"{name}:")
+        label = f"{name} (quick: a rehearsal, no evidence)" if quick else name
+        finding = outcome.finding
+        typer.echo(f"{label}: {finding.verdict}. {finding.statistic}" if finding else f"{label}: no trial on record.")
         for path in outcome.finding.figures if outcome.finding else ():
             typer.echo(f"  {path}")
         for failure in outcome.failures:

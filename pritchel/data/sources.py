@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-UCI = ("yacht", "boston", "energy", "concrete", "wine", "kin8nm", "power", "naval", "protein")
+UCI = ("yacht", "boston", "energy", "concrete", "wine", "kin8nm", "power", "naval", "protein")  # smallest first
+OPTIONAL = ("year",)  # used where somebody has put its file
 
 
 class Table(NamedTuple):
@@ -24,10 +25,14 @@ class Table(NamedTuple):
         return self.inputs[train], self.targets[train], self.inputs[test], self.targets[test]
 
 
+def _folder() -> Path:
+    named = os.environ.get("PRITCHEL_DATA")
+    return Path(named) if named else Path(__file__).parents[3] / "shared" / "data"
+
+
 def data_folder() -> Path:
     """Where the benchmark tables are; a FileNotFoundError that says what to do where they are not."""
-    named = os.environ.get("PRITCHEL_DATA")
-    folder = Path(named) if named else Path(__file__).parents[3] / "shared" / "data"
+    folder = _folder()
     if not (folder / "uci").is_dir():
         raise FileNotFoundError(
             f"no benchmark tables at {folder}: set PRITCHEL_DATA to a folder that holds uci/boston.npz and its like "
@@ -36,9 +41,15 @@ def data_folder() -> Path:
     return folder
 
 
+def available_tables() -> tuple[str, ...]:
+    """The nine UCI tables, and the optional ones whose file is there; smallest first."""
+    return UCI + tuple(name for name in OPTIONAL if (_folder() / "uci" / f"{name}.npz").exists())
+
+
 def load_uci(name: str) -> Table:
-    """One of the nine UCI tables with its standard splits."""
-    if name not in UCI:
-        raise ValueError(f"name must be one of {', '.join(UCI)}; got {name!r}.")
+    """One of the UCI tables with its standard splits."""
+    known = UCI + OPTIONAL
+    if name not in known:
+        raise ValueError(f"name must be one of {', '.join(known)}; got {name!r}.")
     with np.load(data_folder() / "uci" / f"{name}.npz", allow_pickle=False) as arrays:
         return Table(name, arrays["X"], arrays["y"], arrays["test_index"])

@@ -1,9 +1,11 @@
 """What every estimator shares: the options, the way from a table to fitted members, pruning, descriptions."""
 
 import copy
+import hashlib
 import os
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,14 +13,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from pritchel.codec import encode
 from pritchel.data.dataset import Dataset, prepare
 from pritchel.estimators import checks
 from pritchel.estimators.progress import progress_display
 from pritchel.guide import FAMILIES
 from pritchel.guide.network import GuideSpec, held_layer_scale_mask, start_guide, weight_mean_mask
+from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.fit import FitResult, FitSettings, Trial, fit_trials
 from pritchel.infer.outputs import OUTPUTS, Objective
-from pritchel.model.likelihoods import GaussianLikelihood
+from pritchel.model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodStart
 from pritchel.model.network import ACTIVATIONS, Model
 from pritchel.model.priors import PRIORS, make_prior
 from pritchel.model.scales import HALF_CAUCHY
@@ -26,6 +30,7 @@ from pritchel.posterior import diagnostics
 from pritchel.posterior.draws import Member
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import DELTA, P0, PruneReport, PruneReports, prune, surviving_units
+from pritchel.records import versions
 
 MAX_COLLAPSE_ROWS = 2000
 
@@ -72,6 +77,7 @@ class HorseshoeEstimator(BaseEstimator):
         batch_size: Literal["auto"] | int = "auto",
         learning_rate: float = 0.02,
         schedule: Literal["cosine", "constant"] = "cosine",
+        average: float = 0.0,
         kl_warmup: float = 0.5,
         drop_dead_units: Literal["auto"] | bool = "auto",
         early_stopping: bool = False,
@@ -83,6 +89,7 @@ class HorseshoeEstimator(BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool | Callable = True,
+        checkpoint: str | os.PathLike | None = None,
     ):
         self.hidden = hidden
         self.prior = prior
@@ -105,6 +112,7 @@ class HorseshoeEstimator(BaseEstimator):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.schedule = schedule
+        self.average = average
         self.kl_warmup = kl_warmup
         self.drop_dead_units = drop_dead_units
         self.early_stopping = early_stopping
@@ -116,6 +124,7 @@ class HorseshoeEstimator(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+        self.checkpoint = checkpoint
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
@@ -145,7 +154,30 @@ class HorseshoeEstimator(BaseEstimator):
             "drop_dead_units": False,
             "num_members": 1,
         }
-        return cls(**(settings | changes))
+        known = set(cls._get_param_names())
+        return cls(**({name: value for name, value in settings.items() if name in known} | changes))
+
+    @classmethod
+    def fast(cls, **changes: Any) -> Self:
+        """Settings for a first look: one network of 50 units, a quarter of the steps; any argument can be changed."""
+        return cls(**({"hidden": (50,), "num_members": 1, "num_steps": 2000} | changes))
+
+    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> Path:
+        """Write the fitted model to a folder: spec.json, weights.safetensors and a README.md card."""
+        from pritchel.files.folder import save_model
+
+        check_is_fitted(self)
+        return save_model(Path(path), self, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Self:
+        """A fitted model from a folder that `save` or the command line wrote; no code in it is run."""
+        from pritchel.files.folder import load_model
+
+        estimator = load_model(Path(path)).estimator
+        if not isinstance(estimator, cls):
+            raise TypeError(f"{path} holds a {type(estimator).__name__}, not a {cls.__name__}.")
+        return estimator
 
     def prune(
         self,
@@ -225,6 +257,7 @@ class HorseshoeEstimator(BaseEstimator):
                 checks.check_integer(name, value, at_least=1)
         num_steps, batch_size = default_steps(num_rows)
         checks.check_number("learning_rate", self.learning_rate, above=0)
+        checks.check_number("average", self.average, at_least=0, at_most=0.9999)
         checks.check_number("kl_warmup", self.kl_warmup, at_least=0, at_most=1)
         checks.check_number("validation_fraction", self.validation_fraction, above=0, at_most=0.9)
         return FitSettings(
@@ -236,6 +269,7 @@ class HorseshoeEstimator(BaseEstimator):
             objective=self._objective(),
             patience=int(self.patience) if self.early_stopping else None,
             drop_dead_units=self.drop_dead_units,
+            average=float(self.average),
         )
 
     def _objective(self) -> Objective:
@@ -243,7 +277,13 @@ class HorseshoeEstimator(BaseEstimator):
             return "moments" if self.activation == "relu" else "sampled"
         return "moments" if self.objective == "moments" else "sampled"
 
-    def _model(self, num_rows: float) -> Model:
+    @property
+    def _likelihood(self) -> type[Likelihood]:
+        """The kind of likelihood; an estimator that offers a choice of them says which."""
+        return LIKELIHOODS["gaussian"]
+
+    def _model(self, data: Dataset | None, num_targets: int = 1) -> Model:
+        """The model for a table, or before there is any."""
         num_hidden = len(checks.check_widths(self.hidden))
         checks.check_number("output_scale_prior", self.output_scale_prior, above=0)
         checks.check_number("linear_scale_prior", self.linear_scale_prior, above=0)
@@ -258,7 +298,13 @@ class HorseshoeEstimator(BaseEstimator):
             slab_sharing=self.slab_sharing,
         )
         noise_prior = checks.check_pair("noise_prior", self.noise_prior, "shape and rate of a gamma")
-        likelihood = GaussianLikelihood.create(noise_prior, float(num_rows))
+        targets = np.zeros((0, num_targets)) if data is None else data.targets
+        weights = np.zeros(0) if data is None else data.weights
+        num_classes = len(getattr(self, "classes_", ()))
+        dof, label_noise = float(getattr(self, "student_dof", 4.0)), float(getattr(self, "label_noise", 0.0))
+        likelihood = self._likelihood.create(
+            LikelihoodStart(noise_prior, dof, targets, weights, num_classes, label_noise)
+        )
         return Model(prior, likelihood, self.activation, self.half_cauchy, bool(self.linear))  # pyright: ignore[reportArgumentType]
 
     def _guide_spec(self) -> GuideSpec:
@@ -284,19 +330,20 @@ class HorseshoeEstimator(BaseEstimator):
             if np.count_nonzero(weights) < 2:
                 raise ValueError("sample_weight must leave at least two rows with a positive weight.")
         targets = np.asarray(targets, np.float64)
+        self._likelihood.check_targets(targets)
         self._is_single_target = targets.ndim == 1
-        return np.asarray(inputs), targets.reshape(len(targets), -1), weights
+        return np.ascontiguousarray(inputs), targets.reshape(len(targets), -1), weights
 
     def _check_inputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         try:
-            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+            return np.ascontiguousarray(validate_data(self, X, dtype=np.float64, reset=False))
         except (ValueError, TypeError) as error:
             raise type(error)(checks.explain_bad_table(error, X, "X")) from None
 
     def _check_warm_start(self, num_targets: int) -> list[Member]:
         members = self.posterior_.members
-        before = (members[0].guide.widths[0], members[0].guide.widths[-1], len(members))
+        before = (members[0].guide.widths[0], self._num_targets, len(members))
         now = (self.n_features_in_, num_targets, self.num_members)
         if before != now:
             raise ValueError(
@@ -326,14 +373,15 @@ class HorseshoeEstimator(BaseEstimator):
         old_standardizer = None
         if self.warm_start and hasattr(self, "posterior_"):
             starts, old_standardizer = self._check_warm_start(targets.shape[1]), self.posterior_.standardizer
-        data, standardizer = prepare(inputs, targets, weights, standardizer=old_standardizer)
+        is_scaled = self._likelihood.is_scaled
+        data, standardizer = prepare(inputs, targets, weights, standardizer=old_standardizer, scale_targets=is_scaled)
         settings = self._fit_settings(len(data.inputs))
         train, held_out = self._hold_out(data, seed)
         if starts:
             settings = settings._replace(kl_warmup=0.0)
         trials = []
         for member in range(self.num_members):
-            model = self._model(train.weights.sum())
+            model = self._model(train)
             member_seed = (seed, member)
             if starts:
                 guide = starts[member].guide
@@ -342,7 +390,7 @@ class HorseshoeEstimator(BaseEstimator):
                 guide = start_guide(model, self._guide_spec(), inputs.shape[1], targets.shape[1], rng)
             trainable = None if self.learn_layer_scale else held_layer_scale_mask(guide)
             trials.append(Trial(model, guide, train, (*member_seed, 1), held_out, trainable))
-        results = self._run(trials, settings)
+        results = self._run(trials, settings, self._checkpoints(trials, settings))
         members = []
         for index, result in results.items():
             trial = trials[index]
@@ -353,11 +401,31 @@ class HorseshoeEstimator(BaseEstimator):
         self._describe(list(results.values()))
         self._warn_if_collapsed(data)
 
-    def _run(self, trials: list[Trial], settings: FitSettings) -> dict[int, FitResult]:
+    def _checkpoints(self, trials: list[Trial], settings: FitSettings) -> list[Checkpoint] | None:
+        """A file a member, marked with a digest of all that its fit depends on."""
+        if self.checkpoint is None:
+            return None
+        folder = Path(self.checkpoint)
+        folder.mkdir(parents=True, exist_ok=True)
+        checkpoints = []
+        for index, trial in enumerate(trials):
+            arrays: dict[str, np.ndarray] = {}
+            parts = [trial.model, trial.guide, tuple(trial.data), tuple(trial.held_out or ()), trial.trainable]
+            text = repr((encode(parts, arrays, ""), settings, trial.seed, len(trials), versions()))
+            digest = hashlib.sha256(text.encode())
+            for array in arrays.values():
+                digest.update(array.tobytes())
+            checkpoints.append(Checkpoint(folder / f"member-{index + 1}.safetensors", digest.hexdigest()))
+        return checkpoints
+
+    def _run(
+        self, trials: list[Trial], settings: FitSettings, checkpoints: list[Checkpoint] | None = None
+    ) -> dict[int, FitResult]:
         """The outcome of each trial, by its index; an interrupt leaves out those that had hardly begun."""
         n_jobs = int(self.n_jobs) if self.n_jobs is not None and self.n_jobs > 0 else os.cpu_count() or 1
         with progress_display(self.progress, len(trials), settings.num_steps) as on_progress:
-            results = dict(enumerate(fit_trials(trials, settings, n_jobs=n_jobs, on_progress=on_progress)))
+            fits = fit_trials(trials, settings, n_jobs=n_jobs, on_progress=on_progress, checkpoints=checkpoints)
+        results = dict(enumerate(fits))
         num_skipped = sum(result.num_skipped for result in results.values())
         statuses = {result.status for result in results.values()}
         if "diverged" in statuses:
@@ -409,10 +477,10 @@ class HorseshoeEstimator(BaseEstimator):
         standardizer = self.posterior_.standardizer
         inputs = sample.inputs.astype(np.float64) * standardizer.input_scale + standardizer.input_mean
         mean, _ = self.posterior_.mean_std(inputs)
-        predictions = standardizer.scale_targets(mean)
-        self.is_collapsed_ = diagnostics.warn_if_collapsed(
-            sample.targets.astype(np.float64), predictions, sample.weights.astype(np.float64)
-        )
+        likelihood = self.posterior_.likelihood
+        predictions = mean if likelihood.has_classes else standardizer.scale_targets(mean)
+        observed = likelihood.as_numbers(sample.targets.astype(np.float64))
+        self.is_collapsed_ = diagnostics.warn_if_collapsed(observed, predictions, sample.weights.astype(np.float64))
 
     def _fine_tune(self, members: list[Member], num_steps: int, X: Any, y: Any, sample_weight: Any) -> list[Member]:
         if X is None:

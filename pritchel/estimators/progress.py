@@ -39,12 +39,13 @@ def progress_display(
         ]
 
         def update(state: Progress) -> None:
+            alive = "" if state.units is None else f", units {'+'.join(map(str, state.units))}"
             name = "fitting" if num_trials == 1 else f"member {state.trial + 1}"
             bars.update(
                 tasks[state.trial],
                 completed=state.step,
                 description=name,
-                elbo=f"ELBO per row {state.elbo:.3f}",
+                elbo=f"ELBO per row {state.elbo:.3f}{alive}",
             )
 
         yield update

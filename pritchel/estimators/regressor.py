@@ -7,16 +7,19 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from pritchel.data.dataset import prepare
 from pritchel.estimators import checks
+from pritchel.estimators.arguments import with_arguments
 from pritchel.estimators.base import HorseshoeEstimator
+from pritchel.model.likelihoods import LIKELIHOODS, Likelihood
 from pritchel.model.network import forward
 from pritchel.model.prior_draws import draw_prior_weights
 from pritchel.posterior.predict import Uncertainty
 
 
+@with_arguments(likelihood="gaussian", student_dof=4.0)
 class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     """Bayesian neural network regression that starts wide and keeps only the units the data ask for.
 
@@ -27,7 +30,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     hidden : units offered in each hidden layer. Offer many: unused ones are switched off.
     prior : "regularized_horseshoe", "horseshoe", or "gaussian" (every weight N(0, 1), nothing to prune).
     family : the posterior's shape: "structured" (weights and their unit's scale coupled), "semi_structured",
-        "factorized" or "tied".
+        "factorized" or "tied"; or "vmg", the matrix normal with pseudo data that the paper compares with, which goes
+        with prior="gaussian" and linear=False.
     rank : rank of the low-rank part of the (semi-)structured covariance; the paper's is 1.
     linear : add a linear function of the inputs beside the hidden layers, with a half-Cauchy scale of its own. A table
         that needs no hidden unit can then end with none.
@@ -37,6 +41,9 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     output_scale_prior, linear_scale_prior : half-Cauchy scales of the weights of the output layer and linear path.
     slab : (shape, rate) of the inverse-gamma prior on the slab variance that caps large weights.
     slab_sharing : one slab a "network", a "layer" or a "unit".
+    likelihood : "gaussian"; "student_t" (outliers); "heteroscedastic" (noise that depends on the inputs); "poisson" or
+        "negative_binomial" (counts; with exposure, fit counts / exposure with sample_weight=exposure).
+    student_dof : degrees of freedom of Student-t noise.
     noise_prior : (shape, rate) of the gamma prior on the noise precision, targets standardized.
     half_cauchy : "auxiliary" (the paper's bound) or "exact" (tighter, by quadrature).
     unit_norm : divide the covariance vectors of the (semi-)structured families by their norms.
@@ -47,6 +54,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         there are any.
     num_steps, batch_size, learning_rate, schedule : Adam's. "auto": 8,000 steps of 128 rows up to 10,000 rows, then
         slowly more of both. The rate follows a "cosine" to zero or stays "constant".
+    average : decay of a running (Polyak) average of the parameters that is then the fit, as 0.999; 0 for the last step.
     kl_warmup : part of the steps over which the KL weight climbs to 1; 0 for none. Guards against collapse.
     drop_dead_units : let units leave during training once the pruning rule has declared them dead. "auto": where the
         steps to come gain more by it than compiling the smaller network takes; True: whenever a layer can be halved;
@@ -59,6 +67,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     n_jobs : members fitted at a time; None for as many as there are cores.
     random_state : int, RandomState or None. Fixes the fit and every prediction.
     progress : show a bar on a terminal; or a function that is called with a `Progress` after every few hundred steps.
+    checkpoint : a folder in which the fit is kept every few seconds. The same fit (data, options, an integer
+        random_state) goes on from there after a crash, to the same result; another fit's files are refused.
 
     Attributes
     ----------
@@ -70,6 +80,16 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     status_ : how each member's fit ended. num_skipped_steps_ : steps skipped because they were not finite.
     is_collapsed_ : whether the fit is no better than the constant predictor on its training rows.
     """
+
+    likelihood: str
+    student_dof: float
+
+    @property
+    def _likelihood(self) -> type[Likelihood]:
+        choices = [name for name, kind in LIKELIHOODS.items() if not kind.has_classes]
+        checks.check_choice("likelihood", self.likelihood, choices)
+        checks.check_number("student_dof", self.student_dof, above=1)
+        return LIKELIHOODS[self.likelihood]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to a table. A row of weight two counts as two rows; Ctrl-C keeps what is fitted so far."""
@@ -120,6 +140,13 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
             )
         return self._posterior.log_density(inputs, targets)
 
+    def to_arviz(self, X: Any = None, y: Any = None, num_draws: int = 100) -> Any:
+        """An ArviZ data tree of posterior draws; with X and y also predictions, log-likelihoods, observations."""
+        from pritchel.files.arviz_export import to_arviz
+
+        check_is_fitted(self)
+        return to_arviz(self, X, y, num_draws)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R squared of the predictive mean."""
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
@@ -142,16 +169,17 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         num_targets = self._num_targets if is_fitted else 1
         self._fit_settings(2)
-        model = self._model(0.0)
-        widths = (inputs.shape[1], *checks.check_widths(self.hidden), num_targets)
-        weights = draw_prior_weights(model, widths, n_samples, rng)
-        functions = forward(weights, inputs, model.activation)
-        if include_noise:
-            precision = rng.gamma(self.noise_prior[0], 1 / self.noise_prior[1], (n_samples, 1, num_targets))
-            functions = functions + rng.standard_normal(functions.shape) / np.sqrt(precision)
-        if not is_fitted:
-            return functions[..., 0].T
-        return self._shape(np.moveaxis(self._posterior.standardizer.unscale_targets(functions), 0, -1))
+        model = self._posterior.members[0].model if is_fitted else self._model(None, num_targets)
+        likelihood = model.likelihood
+        widths = (inputs.shape[1], *checks.check_widths(self.hidden), likelihood.num_outputs(num_targets))
+        outputs = forward(draw_prior_weights(model, widths, n_samples, rng), inputs, model.activation)
+        location, scale = np.zeros(num_targets), np.ones(num_targets)
+        if is_fitted:
+            location, scale = self._posterior.standardizer[2:]
+        values = likelihood.prior_noise_values(rng, n_samples, num_targets)
+        components = likelihood.components(outputs, values, location, scale)
+        draws = components.sample(rng) if include_noise else components.mean
+        return np.moveaxis(draws, 0, -1)[:, 0] if not is_fitted else self._shape(np.moveaxis(draws, 0, -1))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,19 +1,32 @@
 """What an experiment is, which there are, and how one is run: trials to records, records to figures and a verdict."""
 
 import importlib
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from pritchel.experiments.statistics import Verdict, all_hold
+from pritchel.posterior.diagnostics import CollapseWarning, FitWarning
 from pritchel.records import Key, Records
-
-Verdict = Literal["holds", "does not hold", "unclear"]
 
 # The module of each experiment; it has an `EXPERIMENT`.
 EXPERIMENTS: dict[str, str] = {
+    name: f"pritchel.experiments.paper.{name}"
+    for name in ("widths", "toy", "priors", "shrinkage", "vmg", "low_data", "families", "prior_draws")
+} | {
     "rl-map": "pritchel.experiments.rl.rl_map",
     "rl-acrobot": "pritchel.experiments.rl.rl_acrobot",
 }
+
+
+class Check(NamedTuple):
+    """One part of a claim under one kind of settings."""
+
+    claim: str
+    settings: str  # "paper" or "ours"
+    statistic: str  # the figure that tests it, with its interval
+    verdict: Verdict
 
 
 class Finding(NamedTuple):
@@ -24,6 +37,14 @@ class Finding(NamedTuple):
     verdict: Verdict
     columns: tuple[str, ...] = ()  # a table, if there is one
     rows: tuple[tuple[str, ...], ...] = ()
+    checks: tuple[Check, ...] = ()  # the claim in parts, under the paper's settings and ours
+
+    @classmethod
+    def of_checks(cls, figures: list[Path], checks: list[Check], columns: tuple = (), rows: tuple = ()) -> "Finding":
+        """The finding that the checks under the paper's settings add up to."""
+        of_paper = [check for check in checks if check.settings == "paper"]
+        statistic = " ".join(f"{check.claim}: {check.statistic} ({check.verdict})." for check in of_paper)
+        return cls(figures, statistic, all_hold([check.verdict for check in of_paper]), columns, rows, tuple(checks))
 
 
 class Experiment(NamedTuple):
@@ -34,6 +55,7 @@ class Experiment(NamedTuple):
     trials: Callable[[bool], list[Key]]  # of the full set, or (True) of a quick one
     run: Callable[[Key], dict[str, Any]]  # trains; returns JSON values
     find: Callable[[list[dict[str, Any]], Path], Finding]  # records to figures in a folder; never trains
+    records: str | None = None  # the file of trials that it shares with others; None: its own name
 
 
 class Outcome(NamedTuple):
@@ -48,6 +70,11 @@ def load(name: str) -> Experiment:
     return importlib.import_module(EXPERIMENTS[name]).EXPERIMENT
 
 
+def records_of(name: str, folder: Path) -> Records:
+    """The file that an experiment's trials are in."""
+    return Records(folder / f"{load(name).records or name}.jsonl")
+
+
 def run_experiment(
     name: str,
     folder: Path,
@@ -59,7 +86,32 @@ def run_experiment(
     """Run what is missing of an experiment, then draw it from its records."""
     experiment = load(name)
     keys = experiment.trials(quick)
-    records = Records(folder / f"{name}.jsonl")
-    failures = records.run(keys, experiment.run, n_jobs=n_jobs, say=say)
+    records = records_of(name, folder)
+    with warnings.catch_warnings():
+        for kind in (CollapseWarning, FitWarning):  # on record: scores stand beside the constant predictor's
+            warnings.simplefilter("ignore", kind)
+        failures = records.run(keys, experiment.run, n_jobs=n_jobs, say=say)
     found = records.of(keys)
     return Outcome(experiment.find(found, folder) if found else None, failures)
+
+
+class Standing(NamedTuple):
+    """What is on record of an experiment, and what it says."""
+
+    finding: Finding
+    is_quick: bool
+    num_done: int
+    num_trials: int
+    seconds: float  # that its trials took, added up
+
+
+def look_up(name: str, folder: Path, figures: Path) -> Standing | None:
+    """The finding from what is on record, of the full set or else of the quick one; nothing is trained."""
+    experiment, records = load(name), records_of(name, folder)
+    for quick in (False, True):
+        keys = experiment.trials(quick)
+        found = records.of(keys)
+        finding = experiment.find(found, figures) if found else None
+        if finding is not None and finding.statistic:  # no statistic: nothing to compare yet
+            return Standing(finding, quick, len(found), len(keys), sum(record["seconds"] for record in found))
+    return None

@@ -1,6 +1,6 @@
 """The guide q(weights, scales): one file a family, each registering itself by name."""
 
-from pritchel.guide import factorized, semi_structured, structured, tied
+from pritchel.guide import factorized, semi_structured, structured, tied, vmg
 from pritchel.guide.base import FAMILIES, LayerGuide, LayerStart, family
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "semi_structured",
     "structured",
     "tied",
+    "vmg",
 ]

@@ -2,14 +2,24 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+from pritchel.guide.normal import Normal
 from pritchel.numerics import Outer
-from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
+from pritchel.shapes import (
+    AnyArray,
+    BaseWeights,
+    DrawNoiseRows,
+    Inputs,
+    Projections,
+    PseudoNoise,
+    Scalar,
+    UnitScales,
+)
 
 
 class LayerStart(NamedTuple):
@@ -95,6 +105,15 @@ class LayerGuide(eqx.Module):
         return self
 
     @property
+    def num_pseudo(self) -> int:
+        """Pseudo data that are moved by noise at every pass and draw; none in most families."""
+        return 0
+
+    def jittered(self, noise: PseudoNoise) -> "LayerGuide":
+        """The layer with its pseudo inputs and outputs moved by noise."""
+        return self
+
+    @property
     def num_weights(self) -> Scalar | int:
         """Base weights, each as often as it counts."""
         return self.base_mean.size
@@ -110,14 +129,24 @@ class LayerGuide(eqx.Module):
 
 
 StartLayer = Callable[[LayerStart], LayerGuide]
+StartOutput = Callable[[LayerStart], Any]
 FAMILIES: dict[str, StartLayer] = {}
+OUTPUTS: dict[str, StartOutput] = {}
 
 
-def family(name: str) -> Callable[[StartLayer], StartLayer]:
-    """Register the function that starts a layer of the named family; estimators then accept the name."""
+def start_normal_output(start: LayerStart) -> Normal:
+    """Independent Gaussians over the output layer's base weights."""
+    return Normal.start(start.base_mean, start.sd)
+
+
+def family(name: str, output: StartOutput = start_normal_output) -> Callable[[StartLayer], StartLayer]:
+    """Register the function that starts a layer of the named family; estimators then accept the name.
+
+    `output` starts the output layer's weights: independent Gaussians, or anything with the methods of `Normal`.
+    """
 
     def register(start: StartLayer) -> StartLayer:
-        FAMILIES[name] = start
+        FAMILIES[name], OUTPUTS[name] = start, output
         return start
 
     return register

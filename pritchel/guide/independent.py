@@ -11,14 +11,26 @@ from jaxtyping import Float
 from pritchel.guide.base import LayerGuide, LayerStart, Projection
 from pritchel.guide.normal import Normal
 from pritchel.numerics import Outer
-from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
+from pritchel.shapes import (
+    AnyArray,
+    BaseWeights,
+    DrawNoiseRows,
+    Inputs,
+    Projections,
+    PseudoNoise,
+    Scalar,
+    UnitScales,
+)
 
 
 @runtime_checkable
 class WeightGuide(Protocol):
     """A Gaussian over a `rows x units` matrix of base weights."""
 
-    mean: BaseWeights
+    @property
+    def mean(self) -> BaseWeights:
+        """E of the weights."""
+        ...
 
     @property
     def num_shared_noise_rows(self) -> int:
@@ -45,6 +57,20 @@ class WeightGuide(Protocol):
 
     def take(self, rows: np.ndarray, units: np.ndarray) -> "WeightGuide":
         """The entries of some rows and units."""
+        ...
+
+
+@runtime_checkable
+class OutputGuide(WeightGuide, Protocol):
+    """What can stand in the output layer: such a Gaussian that says what pseudo data it has."""
+
+    @property
+    def num_pseudo(self) -> int:
+        """Pseudo data that are moved by noise at every pass and draw."""
+        ...
+
+    def jittered(self, noise: PseudoNoise) -> "OutputGuide":
+        """The same with its pseudo data moved by noise."""
         ...
 
 

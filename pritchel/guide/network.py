@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from pritchel.guide.base import LayerGuide, LayerStart, start_layer
+from pritchel.guide.base import OUTPUTS, LayerGuide, LayerStart, start_layer
+from pritchel.guide.independent import OutputGuide
 from pritchel.guide.normal import Normal
 from pritchel.model.network import Model, Weights
 from pritchel.model.priors import RegularizedHorseshoe, ShrinkagePrior
@@ -25,11 +26,11 @@ class NetworkGuide(eqx.Module):
     layers: tuple[LayerGuide, ...]
     log_layer_scales: Normal | None  # one a hidden layer
     log_slab_sq: tuple[Normal, ...]  # one for the network, or one a layer; each of one entry, or one a unit
-    output: Normal  # base weights of the output layer
+    output: OutputGuide  # base weights of the output layer
     log_output_scale: Normal | None
     linear: Normal | None  # base weights of the linear path beside the hidden layers; None: there is none
     log_linear_scale: Normal | None
-    likelihood: Float[AnyArray, " outputs"]
+    likelihood: Float[AnyArray, "*params"]  # the likelihood's own parameters
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -55,7 +56,7 @@ class GuideSpec(NamedTuple):
 
 
 def start_guide(
-    model: Model, spec: GuideSpec, num_features: int, num_outputs: int, rng: np.random.Generator
+    model: Model, spec: GuideSpec, num_features: int, num_targets: int, rng: np.random.Generator
 ) -> NetworkGuide:
     """A guide to start training from.
 
@@ -63,18 +64,15 @@ def start_guide(
     starts at one: a smaller product lets the prior switch every unit off before the data have spoken.
     """
     prior = model.prior
+    num_outputs = model.likelihood.num_outputs(num_targets)
     widths = (num_features, *spec.hidden)
     log_layer_scales = np.asarray(prior.log_layer_scale_prior) if isinstance(prior, ShrinkagePrior) else None
     layers = []
     for index, (fan_in, units) in enumerate(itertools.pairwise(widths)):
         base_mean = rng.normal(0.0, np.sqrt(2 / (fan_in + 1)), (fan_in + 1, units))
         log_unit_scale = None if log_layer_scales is None else -float(log_layer_scales[index])
-        layers.append(
-            start_layer(
-                spec.family,
-                LayerStart(base_mean, log_unit_scale, START_SD, spec.rank, spec.unit_norm, rng),
-            )
-        )
+        start = LayerStart(base_mean, log_unit_scale, START_SD, spec.rank, spec.unit_norm, rng)
+        layers.append(start_layer(spec.family, start))
     slabs: tuple[Normal, ...] = ()
     if isinstance(prior, RegularizedHorseshoe):
         mode = float(np.log(prior.slab_rate / (prior.slab_shape + 1)))
@@ -87,11 +85,11 @@ def start_guide(
         if log_layer_scales is None
         else Normal.start(log_layer_scales, START_SD if spec.learn_layer_scale else HELD_SD),
         log_slab_sq=slabs,
-        output=Normal.start(output_mean, START_SD),
+        output=OUTPUTS[spec.family](LayerStart(output_mean, None, START_SD, spec.rank, spec.unit_norm, rng)),
         log_output_scale=None if log_layer_scales is None else Normal.start(0.0, START_SD, ()),
         linear=Normal.start(0.0, START_SD, (num_features, num_outputs)) if model.linear else None,
         log_linear_scale=Normal.start(0.0, START_SD, ()) if model.linear and log_layer_scales is not None else None,
-        likelihood=model.likelihood.start(num_outputs),
+        likelihood=model.likelihood.start(num_targets),
     )
 
 
@@ -105,11 +103,27 @@ class DrawNoise(NamedTuple):
     log_output_scale: AnyArray
     linear: AnyArray | None = None
     log_linear_scale: AnyArray | None = None
+    pseudo: tuple[Any, ...] = ()  # a `PseudoNoise` for each layer that has pseudo data
 
 
 def noise_shape(*shape: int) -> Any:
     """A leaf that stands for standard normal noise of the given shape."""
     return jax.ShapeDtypeStruct(shape, np.float32)
+
+
+def pseudo_noise_shapes(guide: NetworkGuide) -> tuple[Any, ...]:
+    """Shapes of the noise on pseudo data: inputs and outputs, for every layer that has some, the output layer last."""
+    sizes = [(layer.num_pseudo, *layer.base_mean.shape) for layer in guide.layers]
+    sizes.append((guide.output.num_pseudo, *guide.output.mean.shape))
+    return tuple((noise_shape(num, rows), noise_shape(num, units)) for num, rows, units in sizes if num)
+
+
+def jittered(guide: NetworkGuide, noise: tuple[Any, ...]) -> NetworkGuide:
+    """The guide with all pseudo data moved by noise; itself where it has none."""
+    if not noise:
+        return guide
+    parts = [part.jittered(own) for part, own in zip((*guide.layers, guide.output), noise, strict=True)]
+    return eqx.tree_at(lambda g: (g.layers, g.output), guide, (tuple(parts[:-1]), parts[-1]))
 
 
 def draw_shared_scales(
@@ -124,6 +138,7 @@ def draw_shared_scales(
 
 def draw_weights(model: Model, guide: NetworkGuide, noise: DrawNoise) -> Weights:
     r"""One draw of all weights: $w_k = \tilde\tau_k\upsilon\,\beta_k$ -- Eq. 4 -- and $w_L = \kappa\,\beta_L$."""
+    guide = jittered(guide, noise.pseudo)
     layer_scales, slabs = draw_shared_scales(guide, noise.log_layer_scales, noise.log_slab_sq)
     hidden = []
     for index, layer in enumerate(guide.layers):

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from pritchel.numerics import LOG_2PI, as_parameter
-from pritchel.shapes import AnyArray, BaseWeights, Inputs, Projections, Scalar
+from pritchel.shapes import AnyArray, BaseWeights, Inputs, Projections, PseudoNoise, Scalar
 
 
 def project_mean(weights: BaseWeights, inputs: Inputs) -> Projections:
@@ -35,6 +35,15 @@ class Normal(eqx.Module):
     def var(self) -> Float[AnyArray, "*shape"]:
         """Variances."""
         return jnp.exp(2 * self.log_sd)
+
+    @property
+    def num_pseudo(self) -> int:
+        """No pseudo data."""
+        return 0
+
+    def jittered(self, noise: PseudoNoise) -> "Normal":
+        """Itself."""
+        return self
 
     @property
     def num_shared_noise_rows(self) -> int:

@@ -1,5 +1,6 @@
 """The training loop: one compiled function over chunks of steps, for one trial or many."""
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +15,12 @@ import optax
 from pritchel.compile_cache import use_compile_cache
 from pritchel.data.dataset import Dataset
 from pritchel.guide.network import NetworkGuide
+from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.elbo import Batch, Elbo, elbo
 from pritchel.infer.outputs import Objective, pass_noise_shapes
 from pritchel.infer.shrink import Cut, DeadUnits, DropDead
 from pritchel.model.network import Model
+from pritchel.posterior.prune import surviving_units
 
 use_compile_cache()
 Status = Literal["finished", "stopped early", "interrupted", "diverged"]
@@ -38,6 +41,7 @@ class FitSettings(NamedTuple):
     objective: Objective = "moments"
     patience: int | None = None  # chunks without a better held-out score before stopping; None: never
     drop_dead_units: DropDead = "auto"
+    average: float = 0.0  # decay of a running average of the parameters that is then the fit; 0: the last step is
 
 
 class Progress(NamedTuple):
@@ -47,6 +51,7 @@ class Progress(NamedTuple):
     step: int
     num_steps: int
     elbo: float  # a row's share
+    units: tuple[int, ...] | None  # alive in each hidden layer under the default rule; None: the prior prunes none
 
 
 class FitResult(NamedTuple):
@@ -75,6 +80,7 @@ class _State(NamedTuple):
 
     params: Any
     optimizer: Any
+    average: Any  # of the parameters; None: not kept
     num_skipped: Any
 
 
@@ -103,6 +109,7 @@ class _Steps(NamedTuple):
     noise: Any
     learning_rate: Any
     kl_weight: Any
+    average_decay: Any
 
 
 @partial(
@@ -134,10 +141,13 @@ def _run_chunk(
         grads, parts = jax.grad(loss, has_aux=True)(state.params, step)
         updates, optimizer = ADAM.update(grads, state.optimizer)
         params = state.params - step.learning_rate * trainable * updates
+        average = None
+        if state.average is not None:
+            average = params + step.average_decay * (state.average - params)
         is_finite = jnp.isfinite(grads @ grads)
-        kept = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), (params, optimizer), state[:2])
+        kept = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), (params, optimizer, average), state[:3])
         history = jax.lax.dynamic_update_index_in_dim(history, jnp.stack(parts), index, 0)
-        return _State(kept[0], kept[1], state.num_skipped + ~is_finite), history
+        return _State(kept[0], kept[1], kept[2], state.num_skipped + ~is_finite), history
 
     empty = jnp.zeros((*steps.kl_weight.shape, len(Elbo._fields)))
     return jax.lax.fori_loop(0, num_steps, body, (state, empty))
@@ -204,15 +214,30 @@ class _Feed:
         rate = settings.learning_rate * (0.5 * (1 + np.cos(np.pi * progress)) if settings.schedule == "cosine" else 1.0)
         climbed = np.minimum(progress / settings.kl_warmup, 1.0) if settings.kl_warmup > 0 else np.ones_like(progress)
         kl_weights = np.maximum(climbed, settings.kl_start).astype(np.float32)
+        self._noise_state = self.noise_rng.bit_generator.state
         noise = _normals(self.noise_rng, self.shapes, self.chunk_steps, num_filled)
         rates = np.broadcast_to(rate, step.shape).astype(np.float32)
-        return _Steps(batch, noise, rates, kl_weights), num_filled
+        decay = np.full_like(rates, settings.average) if settings.average else None
+        return _Steps(batch, noise, rates, kl_weights, decay), num_filled
 
     def with_noise_for(self, guide: NetworkGuide, chunk: tuple[_Steps, int]) -> tuple[_Steps, int]:
-        """The chunk with fresh noise for a guide that has lost units, as all later ones will have."""
+        """The chunk just made with noise for a guide that has lost units, as all later ones will have."""
         steps, num_filled = chunk
         self.shapes = pass_noise_shapes(guide, self.batch_rows, self.settings.objective)
+        self.noise_rng.bit_generator.state = self._noise_state
         return steps._replace(noise=_normals(self.noise_rng, self.shapes, self.chunk_steps, num_filled)), num_filled
+
+    def saved(self) -> tuple:
+        """Where the passes over the rows and the noise stand."""
+        states = [json.dumps(rng.bit_generator.state) for rng in (self.batch_rng, self.noise_rng)]
+        return *states, self.order
+
+    def restore(self, saved: tuple, guide: NetworkGuide) -> None:
+        """Go on from there, with noise for the given guide."""
+        *states, self.order = saved
+        for rng, state in zip((self.batch_rng, self.noise_rng), states, strict=True):
+            rng.bit_generator.state = json.loads(state)
+        self.shapes = pass_noise_shapes(guide, self.batch_rows, self.settings.objective)
 
 
 class _HeldOut:
@@ -242,17 +267,93 @@ class _HeldOut:
             self.num_worse += 1
         return self.num_worse >= self.patience
 
+    def saved(self) -> tuple:
+        """The best so far."""
+        return None if self.best is None else float(self.best_score), self.best, self.num_worse
 
-def _apply_cut(
-    cut: Cut, template: NetworkGuide, state: _State, trainable: np.ndarray
-) -> tuple[NetworkGuide, _State, np.ndarray]:
-    """The template, the optimizer's state and the factors on its updates, without the units that leave."""
-    smaller = cut.apply(_unravel(template, np.array(state.params)))
-    adam = state.optimizer
-    mu, nu, trainable = (
-        _ravel(cut.apply_to_updates(_unravel(template, np.asarray(values)))) for values in (adam.mu, adam.nu, trainable)
-    )
-    return smaller, _State(_ravel(smaller), adam._replace(mu=mu, nu=nu), state.num_skipped), trainable
+    def restore(self, saved: tuple) -> None:
+        """Go on from there."""
+        score, self.best, self.num_worse = saved
+        self.best_score = -np.inf if score is None else score
+
+
+class _Run:
+    """A fit under way: all that changes from chunk to chunk."""
+
+    def __init__(self, trial: Trial, settings: FitSettings, num_fits: int):
+        self.feed = _Feed(trial, settings)
+        self.judge = None
+        if trial.held_out is not None and settings.patience is not None:
+            self.judge = _HeldOut(trial, trial.held_out, settings, settings.patience)
+        self.template = jax.tree.map(np.asarray, trial.guide)
+        self.params = self.average = _ravel(self.template)
+        self.trainable = np.ones_like(self.params) if trial.trainable is None else _ravel(trial.trainable)
+        num_rows_to_come = float(self.feed.batch_rows * settings.num_steps * num_fits)
+        self.units = DeadUnits(trial.guide, settings.drop_dead_units, num_rows_to_come)
+        average = self.params.copy() if settings.average else None
+        self.state = _State(self.params, _start_adam(self.params), average, np.zeros((), np.int32))
+        self.history: list[np.ndarray] = []  # parts of the bound, (steps, parts) a chunk
+        self.done, self.num_skipped = 0, 0
+        self.status: Status = "finished"
+
+    @property
+    def guide(self) -> NetworkGuide:
+        """The guide as it stands: the running average of its parameters, where one is kept."""
+        return _unravel(self.template, self.average)
+
+    def take_over(self, state: _State) -> None:
+        """Copy what a chunk came to: the next takes its buffers over, and an interrupt must not lose them."""
+        self.state, self.params = state, np.array(state.params)
+        self.average = self.params if state.average is None else np.array(state.average)
+
+    def cut(self, cut: Cut) -> None:
+        """Let units leave: of the guide, of the optimizer's state and of the factors on its updates."""
+        adam, larger = self.state.optimizer, self.template
+        self.template = cut.apply(_unravel(larger, self.params))
+        self.params = _ravel(self.template)
+        mu, nu, self.trainable = (
+            _ravel(cut.apply_to_updates(_unravel(larger, np.asarray(values))))
+            for values in (adam.mu, adam.nu, self.trainable)
+        )
+        average = None
+        if self.state.average is not None:
+            average = _ravel(cut.apply(_unravel(larger, self.average)))
+        self.average = self.params if average is None else average
+        self.state = _State(self.params, adam._replace(mu=mu, nu=nu), average, self.state.num_skipped)
+
+    def result(self) -> FitResult:
+        """What the run has come to."""
+        best = self.judge.best if self.judge is not None else None
+        guide, kept = best if best is not None else (self.guide, self.units.kept)
+        return FitResult(guide, kept, Elbo(*np.concatenate(self.history).T), self.status, self.num_skipped)
+
+    def saved(self) -> dict[str, Any]:
+        """Everything needed to go on, for a checkpoint."""
+        return {
+            "guide": _unravel(self.template, self.params),
+            "average": None if self.state.average is None else self.average,
+            "adam": tuple(np.asarray(part) for part in self.state.optimizer),
+            "trainable": self.trainable,
+            "feed": self.feed.saved(),
+            "units": self.units.saved(),
+            "judge": None if self.judge is None else self.judge.saved(),
+            "history": np.concatenate(self.history),
+            "counts": (self.done, self.num_skipped, self.status),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what was saved."""
+        self.template = saved["guide"]
+        self.params, self.trainable = _ravel(self.template), saved["trainable"]
+        self.average = self.params if saved["average"] is None else saved["average"]
+        self.done, self.num_skipped, self.status = saved["counts"]
+        adam = optax.ScaleByAdamState(*saved["adam"])
+        self.state = _State(self.params, adam, saved["average"], np.asarray(self.num_skipped, np.int32))
+        self.feed.restore(saved["feed"], self.template)
+        self.units.restore(saved["units"])
+        if self.judge is not None:
+            self.judge.restore(saved["judge"])
+        self.history = [saved["history"]]
 
 
 def fit(
@@ -263,67 +364,75 @@ def fit(
     num_fits: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
     stop: threading.Event | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> FitResult:
     """Fit one trial. Ctrl-C, or `stop`, ends it after the current chunk with what is fitted so far.
 
-    `num_fits` says how many fits of this kind share what is compiled.
+    `num_fits` says how many fits of this kind share what is compiled. With a `checkpoint` the run is written there now
+    and then, and goes on from there if it is the same fit's; the outcome is that of a run that was never stopped.
     """
-    feed = _Feed(trial, settings)
-    judge = None
-    if trial.held_out is not None and settings.patience is not None:
-        judge = _HeldOut(trial, trial.held_out, settings, settings.patience)
-    template = jax.tree.map(np.asarray, trial.guide)
-    params = _ravel(template)
-    trainable = np.ones_like(params) if trial.trainable is None else _ravel(trial.trainable)
-    units = DeadUnits(trial.guide, settings.drop_dead_units, float(feed.batch_rows * settings.num_steps * num_fits))
-    state = _State(params, _start_adam(params), np.zeros((), np.int32))
-    history: list[Elbo] = []
-    status: Status = "finished"
-    done, num_skipped = 0, 0
+    run = _Run(trial, settings, num_fits)
+    if checkpoint is not None and (saved := checkpoint.load()) is not None:
+        run.restore(saved)
     try:
-        upcoming = feed.chunk(0)
-        while done < settings.num_steps:
-            steps, num_filled = upcoming
-            state, trace = _run_chunk(
-                state,
-                template,
-                trial.model,
-                steps,
-                trainable,
-                num_filled,
-                float(feed.num_rows),
-                settings.objective,
-            )
-            done += num_filled
-            if done < settings.num_steps:
-                upcoming = feed.chunk(done)  # made while the chunk above computes
-            history.append(Elbo(*np.asarray(trace)[:num_filled].T))
-            params = np.array(state.params)  # the next chunk takes the buffers over; an interrupt must not lose them
-            newly_skipped, num_skipped = int(state.num_skipped) - num_skipped, int(state.num_skipped)
+        upcoming = run.feed.chunk(run.done) if run.done < settings.num_steps else None
+        while upcoming is not None and run.status == "finished":
+            upcoming = _next_chunk(run, upcoming, trial, settings, checkpoint)
             if on_progress is not None:
-                latest = np.nanmean(history[-1].total) / feed.num_rows if newly_skipped < num_filled else np.nan
-                on_progress(Progress(trial_index, done, settings.num_steps, float(latest)))
-            if newly_skipped == num_filled:
-                status = "diverged"
-                break
-            if judge is not None and judge.should_stop(_unravel(template, params), units.kept, done):
-                status = "stopped early"
-                break
-            if stop is not None and stop.is_set() and done < settings.num_steps:
-                status = "interrupted"
-                break
-            cut = units.look(_unravel(template, params), 1 - done / settings.num_steps)
-            if cut is not None:
-                template, state, trainable = _apply_cut(cut, template, state, trainable)
-                params = state.params
-                upcoming = feed.with_noise_for(template, upcoming)
+                on_progress(_progress(run, trial_index, settings))
+            if stop is not None and stop.is_set() and run.done < settings.num_steps:
+                run.status = "interrupted"
     except KeyboardInterrupt:
-        if not history:
+        if not run.history:
             raise
-        status = "interrupted"
-    best = judge.best if judge is not None else None
-    fitted, kept = best if best is not None else (_unravel(template, params), units.kept)
-    return FitResult(fitted, kept, Elbo(*map(np.concatenate, zip(*history, strict=True))), status, num_skipped)
+        run.status = "interrupted"
+    return run.result()
+
+
+def _next_chunk(
+    run: _Run, chunk: tuple[_Steps, int], trial: Trial, settings: FitSettings, checkpoint: Checkpoint | None
+) -> tuple[_Steps, int] | None:
+    """Run a chunk of steps and make the next; None: there is none."""
+    steps, num_filled = chunk
+    num_rows = float(run.feed.num_rows)
+    arguments = (run.state, run.template, trial.model, steps, run.trainable, num_filled, num_rows, settings.objective)
+    state, trace = _run_chunk(*arguments)
+    is_last = run.done + num_filled == settings.num_steps
+    is_due = checkpoint is not None and (is_last or checkpoint.is_due())
+    upcoming = None
+    if not is_last and not is_due:
+        upcoming = run.feed.chunk(run.done + num_filled)  # made while the chunk above computes
+    history = np.asarray(trace)[:num_filled]
+    newly_skipped = int(state.num_skipped) - run.num_skipped
+    run.take_over(state)
+    run.done, run.num_skipped = run.done + num_filled, run.num_skipped + newly_skipped
+    run.history.append(history)
+    if newly_skipped == num_filled:
+        run.status = "diverged"
+        return None
+    if run.judge is not None and run.judge.should_stop(run.guide, run.units.kept, run.done):
+        run.status = "stopped early"
+        upcoming = None
+    cut = None if is_last else run.units.look(run.guide, 1 - run.done / settings.num_steps)
+    if cut is not None and run.status == "finished":
+        run.cut(cut)
+        if upcoming is not None:
+            upcoming = run.feed.with_noise_for(run.template, upcoming)
+        else:
+            run.feed.shapes = pass_noise_shapes(run.template, run.feed.batch_rows, settings.objective)
+    if checkpoint is not None and is_due:
+        checkpoint.save(run.saved())
+    if upcoming is None and not is_last and run.status == "finished":
+        upcoming = run.feed.chunk(run.done)
+    return upcoming
+
+
+def _progress(run: _Run, trial_index: int, settings: FitSettings) -> Progress:
+    total = run.history[-1].sum(1)
+    elbo = float(np.nanmean(total) / run.feed.num_rows) if np.isfinite(total).any() else float("nan")
+    guide = run.guide
+    units = None if guide.log_layer_scales is None else tuple(map(len, surviving_units(guide)))
+    return Progress(trial_index, run.done, settings.num_steps, elbo, units)
 
 
 def fit_trials(
@@ -332,6 +441,7 @@ def fit_trials(
     *,
     n_jobs: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
+    checkpoints: Sequence[Checkpoint] | None = None,
 ) -> list[FitResult]:
     """Fit many trials in one call, `n_jobs` at a time, in threads that share one compiled function.
 
@@ -341,7 +451,15 @@ def fit_trials(
     stop = threading.Event()
 
     def run(index: int) -> FitResult:
-        return fit(trials[index], settings, trial_index=index, num_fits=len(trials), on_progress=on_progress, stop=stop)
+        return fit(
+            trials[index],
+            settings,
+            trial_index=index,
+            num_fits=len(trials),
+            on_progress=on_progress,
+            stop=stop,
+            checkpoint=None if checkpoints is None else checkpoints[index],
+        )
 
     if n_jobs == 1 or len(trials) == 1:
         results = []

@@ -1,14 +1,14 @@
 """Mean and variance of the network's output under the guide: by sampling, or by moments with none."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from pritchel.guide.base import Projection
-from pritchel.guide.network import NetworkGuide, draw_shared_scales, noise_shape
+from pritchel.guide.network import NetworkGuide, draw_shared_scales, jittered, noise_shape, pseudo_noise_shapes
 from pritchel.guide.normal import Normal
 from pritchel.model.network import Model, activate
 from pritchel.model.priors import Prior
@@ -26,6 +26,7 @@ class PassNoise(NamedTuple):
     log_unit_scales: tuple[AnyArray, ...]  # likewise
     log_layer_scales: AnyArray  # (layers,)
     log_slab_sq: tuple[AnyArray, ...]
+    pseudo: tuple[Any, ...] = ()  # a `PseudoNoise` for each layer that has pseudo data
 
 
 def pass_noise_shapes(guide: NetworkGuide, num_examples: int, objective: Objective) -> PassNoise:
@@ -37,6 +38,7 @@ def pass_noise_shapes(guide: NetworkGuide, num_examples: int, objective: Objecti
         per_unit if guide.log_layer_scales is not None else (),
         noise_shape(len(units)),
         tuple(noise_shape(*slab.mean.shape) for slab in guide.log_slab_sq),
+        pseudo_noise_shapes(guide),
     )
 
 
@@ -46,6 +48,7 @@ def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
     Hidden pre-activations are drawn directly, each example and unit with its own noise (local reparametrisation,
     Eq. 7-9); what the output layer adds is Gaussian given those and needs no draw.
     """
+    guide = jittered(guide, noise.pseudo)
     layer_scales, slabs = draw_shared_scales(guide, noise.log_layer_scales, noise.log_slab_sq)
     values = inputs
     for index, layer in enumerate(guide.layers):
@@ -64,7 +67,8 @@ def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
             log_scale = log_unit_mean + deviation + layer_scales[index]
             values = values * jnp.exp(model.prior.log_weight_scale(log_scale, slabs[index]))
         values = activate(model.activation, values)
-    return output_moments(guide, inputs, *guide.output.project_moments(values))
+    mean, var = guide.output.project_moments(values)
+    return output_moments(guide, inputs, mean, var.full() if isinstance(var, Outer) else var)
 
 
 def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: PassNoise) -> tuple[Outputs, Outputs]:
@@ -75,6 +79,7 @@ def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
     `scaled_units` for what that leaves out); in deeper ones the next layer takes its inputs as independent with
     these moments.
     """
+    guide = jittered(guide, noise.pseudo)
     layer_scales, slabs = draw_shared_scales(guide, noise.log_layer_scales, noise.log_slab_sq)
     units, mean, var = None, inputs, None
     for index, layer in enumerate(guide.layers):
@@ -86,7 +91,9 @@ def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
             tilted = tilted_scales(model.prior, *scales, layer_scales[index], slabs[index])
         units = scaled_units(layer.project(mean, var), tilted)
     assert units is not None
-    return output_moments(guide, inputs, *units.project(guide.output))
+    if isinstance(guide.output, Normal):
+        return output_moments(guide, inputs, *units.project(guide.output))
+    return output_moments(guide, inputs, *guide.output.project_moments(*units.mean_and_var()))
 
 
 class Tilted(NamedTuple):

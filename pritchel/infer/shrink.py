@@ -58,6 +58,14 @@ class DeadUnits:
         self._counts = tuple(np.ones(units) for units in guide.widths[1:-1])
         self._was_dead = tuple(np.zeros(units, bool) for units in guide.widths[1:-1])
 
+    def saved(self) -> tuple:
+        """What the next look depends on."""
+        return self.kept, self._counts, self._was_dead
+
+    def restore(self, saved: tuple) -> None:
+        """Go on from there."""
+        self.kept, self._counts, self._was_dead = saved
+
     def look(self, guide: NetworkGuide, share_to_come: float) -> Cut | None:
         """What to cut with the given share of the steps to come; None: nothing."""
         if guide.log_layer_scales is None or share_to_come == 0 or np.isinf(self._min_gain):

@@ -4,7 +4,7 @@ from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 
-from pritchel.model.likelihoods import GaussianLikelihood
+from pritchel.model.likelihoods import Likelihood
 from pritchel.model.priors import Prior
 
 Activation = Literal["relu", "tanh"]
@@ -38,7 +38,7 @@ class Model(eqx.Module):
     """p(y, weights, scales): everything but the data. Hyper-parameters are arrays, so changing one compiles nothing."""
 
     prior: Prior
-    likelihood: GaussianLikelihood
+    likelihood: Likelihood
     activation: Activation = eqx.field(static=True)
     half_cauchy: Literal["auxiliary", "exact"] = eqx.field(static=True, default="auxiliary")
     linear: bool = eqx.field(static=True, default=False)  # a linear path beside the hidden layers

@@ -1,6 +1,7 @@
 """Is the fit any good, and which units carry it: collapse, unit scales, weight norms."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -80,3 +81,17 @@ def weight_norms(model: Model, guide: NetworkGuide, num_nodes: int = 12) -> list
         slope = np.asarray(layer.scale_slope(), np.float64)
         norms.append(np.linalg.norm(base * expected_scale + np.outer(slope, expected_product), axis=0))
     return norms
+
+
+def input_norms(posterior: Any) -> np.ndarray:
+    """How much use is made of each input: root mean square, over draws, of the norm of the weights that leave it.
+
+    Weights into the first hidden layer and the linear path, inputs in standard units; nearly zero: not used.
+    """
+    squares = []
+    for _, weights in posterior.weight_draws():
+        total = (weights.hidden[0][:, :-1] ** 2).sum(-1)
+        if weights.linear is not None:
+            total = total + (weights.linear**2).sum(-1)
+        squares.append(total)
+    return np.sqrt(np.concatenate(squares).mean(0))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from pritchel.guide.network import DrawNoise, NetworkGuide, draw_weights
+from pritchel.guide.network import DrawNoise, NetworkGuide, draw_weights, noise_shape, pseudo_noise_shapes
 from pritchel.model.network import Model, Weights
 
 BLOCK_DRAWS = 25
@@ -54,6 +54,24 @@ def weight_block(member: Member, seed: tuple[int, ...]) -> Weights:
     return jax.tree.map(lambda leaf: leaf.astype(np.float64), weights)
 
 
+def draw_noise_shapes(member: Member) -> DrawNoise:
+    """Shapes of the noise of one draw of the units that the member has."""
+    guide, widths = member.guide, member.guide.widths
+    return DrawNoise(
+        tuple(
+            noise_shape(fan_in + 1 + layer.num_shared_noise_rows, units)
+            for layer, fan_in, units in zip(guide.layers, widths[:-2], widths[1:-1], strict=True)
+        ),
+        noise_shape(len(guide.layers)),
+        tuple(noise_shape(*slab.mean.shape) for slab in guide.log_slab_sq),
+        noise_shape(widths[-2] + 1 + guide.output.num_shared_noise_rows, widths[-1]),
+        noise_shape(),
+        None if guide.linear is None else noise_shape(widths[0], widths[-1]),
+        noise_shape(),
+        pseudo_noise_shapes(guide),
+    )
+
+
 def take_turns(parts: list[Weights], num_draws: int) -> Weights:
     """The draws of several members in one stack, each in its turn; narrower layers are filled up with zeros."""
 
@@ -86,7 +104,10 @@ def _noise(member: Member, rng: np.random.Generator) -> DrawNoise:
         normals(member.offered[index])[:, member.kept[index]] if is_per_unit else normals(1)
         for index in range(len(member.guide.log_slab_sq))
     )
-    output_rows = np.append(kept_in[-1], offered_in[-1])
-    output = normals(offered_in[-1] + 1, num_outputs)[:, output_rows]
+    rows = offered_in[-1] + 1 + member.guide.output.num_shared_noise_rows
+    output_rows = np.append(kept_in[-1], np.arange(offered_in[-1], rows))
+    output = normals(rows, num_outputs)[:, output_rows]
     linear = None if member.guide.linear is None else normals(num_features, num_outputs)
-    return DrawNoise(tuple(layers), normals(len(layers)), slabs, output, normals(), linear, normals())
+    scales = normals(len(layers)), slabs, output, normals(), linear, normals()
+    pseudo = jax.tree.map(lambda leaf: normals(*leaf.shape), pseudo_noise_shapes(member.guide))
+    return DrawNoise(tuple(layers), *scales, pseudo)

@@ -1,50 +1,53 @@
-"""Equal mixtures of Student-t distributions: the exact predictive of a set of weight draws."""
-
-from typing import NamedTuple
+"""Equal mixtures over weight draws: their log densities, distribution functions and quantiles."""
 
 import numpy as np
 from scipy import special
 
+from pritchel.model.likelihoods.base import Components
+
 MAX_ITERATIONS = 80
 
 
-class StudentMixture(NamedTuple):
-    """One component a draw; `location` has a leading axis of draws, `scale` and `dof` broadcast against it."""
+def mixed_cdf(components: Components, values: np.ndarray) -> np.ndarray:
+    """P(y <= values)."""
+    return components.cdf(values).mean(0)
 
-    location: np.ndarray
-    scale: np.ndarray
-    dof: np.ndarray
 
-    def log_density(self, values: np.ndarray) -> np.ndarray:
-        """Log density of each component: draws first. Mix with `log_mean_exp` once targets are added up."""
-        dof = self.dof
-        constant = special.gammaln((dof + 1) / 2) - special.gammaln(dof / 2) - 0.5 * np.log(np.pi * dof)
-        standard = (values - self.location) / self.scale
-        return constant - np.log(self.scale) - (dof + 1) / 2 * np.log1p(standard**2 / dof)
+def mixed_quantile(components: Components, level: float) -> np.ndarray:
+    """The value below which the mixture puts probability `level`; of counts, the smallest that reaches it."""
+    return (_count_quantile if components.is_discrete else _real_quantile)(components, level)
 
-    def cdf(self, values: np.ndarray) -> np.ndarray:
-        """P(y <= values), mixed."""
-        return special.stdtr(self.dof, (values - self.location) / self.scale).mean(0)
 
-    def quantile(self, level: float) -> np.ndarray:
-        """The value below which the mixture puts probability `level`.
+def _real_quantile(components: Components, level: float) -> np.ndarray:
+    """Newton's method held inside a bracket that closes on the root; the components' quantiles are the bracket."""
+    own = components.quantile(level)
+    low, high = own.min(0), own.max(0)
+    value = own.mean(0)
+    tolerance = 1e-9 * np.sqrt(np.min(components.var, 0)) if np.isfinite(components.var).all() else 1e-9 * (high - low)
+    for _ in range(MAX_ITERATIONS):
+        excess = mixed_cdf(components, value) - level
+        low, high = np.where(excess < 0, value, low), np.where(excess >= 0, value, high)
+        density = np.exp(components.log_density(value)).mean(0)
+        step = value - excess / np.maximum(density, np.finfo(float).tiny)
+        proposal = np.where((step > low) & (step < high), step, 0.5 * (low + high))
+        if np.all(np.abs(proposal - value) <= tolerance):
+            return proposal
+        value = proposal
+    return value
 
-        Newton's method held inside a bracket that closes on the root; the quantiles of the components are the bracket.
-        """
-        component = self.location + self.scale * special.stdtrit(self.dof, level)
-        low, high = component.min(0), component.max(0)
-        value = component.mean(0)
-        tolerance = 1e-9 * np.max(self.scale)
-        for _ in range(MAX_ITERATIONS):
-            excess = self.cdf(value) - level
-            low, high = np.where(excess < 0, value, low), np.where(excess >= 0, value, high)
-            density = np.exp(self.log_density(value)).mean(0)
-            step = value - excess / np.maximum(density, np.finfo(float).tiny)
-            proposal = np.where((step > low) & (step < high), step, 0.5 * (low + high))
-            if np.all(np.abs(proposal - value) <= tolerance):
-                return proposal
-            value = proposal
-        return value
+
+def _count_quantile(components: Components, level: float) -> np.ndarray:
+    """Bisection among whole numbers, from a guess whose reach doubles until it holds the answer."""
+    own = components.quantile(level)
+    low, high = np.maximum(own.min(0) - 1, -1.0), np.maximum(own.max(0) + 1, 1.0)
+    while np.any(is_short := mixed_cdf(components, high) < level):
+        high = np.where(is_short, 2 * high + 1, high)
+    low = np.where(mixed_cdf(components, low) < level, low, -1.0)
+    while np.any(high - low > 1):
+        middle = np.floor((low + high) / 2)
+        is_enough = mixed_cdf(components, middle) >= level
+        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+    return high
 
 
 def log_mean_exp(values: np.ndarray) -> np.ndarray:

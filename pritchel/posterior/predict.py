@@ -1,15 +1,18 @@
 """The predictive distribution in the units of y: mean, spread, quantiles, densities, samples."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from scipy import special
 
 from pritchel.data.dataset import Standardizer
+from pritchel.model.likelihoods import Likelihood
+from pritchel.model.likelihoods.base import Components
 from pritchel.model.network import Weights, forward
 from pritchel.posterior.draws import BLOCK_DRAWS, Member, take_turns, weight_block
-from pritchel.posterior.mixture import StudentMixture, log_mean_exp
+from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile
 
 MAX_CACHED_BYTES = 2**28
 MAX_CHUNK_FLOATS = 2**22
@@ -42,36 +45,69 @@ class Posterior:
         """The same predictive with other members."""
         return Posterior(members, self.standardizer, self.seed, self.num_draws)
 
+    @property
+    def likelihood(self) -> Likelihood:
+        """The members' likelihood; what they have learned of it differs, and is in their guides."""
+        return self.members[0].model.likelihood
+
     def mean_std(self, inputs: np.ndarray) -> tuple[np.ndarray, Uncertainty]:
         """Predictive mean and the split of the predictive standard deviation by the law of total variance."""
-        noise_var = self._mean_noise_var()
         parts = []
-        for functions in self._functions(inputs, self.num_draws, ()):
-            mean, epistemic = functions.mean(0), functions.var(0)
-            parts.append((mean, np.sqrt(epistemic + noise_var), np.sqrt(epistemic)))
-        mean, total, epistemic = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return mean, Uncertainty(total, np.broadcast_to(np.sqrt(noise_var), mean.shape).copy(), epistemic)
+        for components in self._components(inputs, self.num_draws, ()):
+            mean, epistemic, aleatoric = components.mean.mean(0), components.mean.var(0), components.var.mean(0)
+            parts.append((mean, *map(np.sqrt, (epistemic + aleatoric, aleatoric, epistemic))))
+        mean, *spread = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return mean, Uncertainty(*spread)
 
     def log_density(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """ln of the mean over draws of the Student-t density: one value a row, targets taken jointly."""
+        """ln of the mean over draws of the density: one value a row, targets taken jointly."""
+        return self._mixed(inputs, targets, lambda parts, rows: log_mean_exp(parts.log_density(rows).sum(-1)))
+
+    def log_density_per_target(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """The same, each target by itself: (rows, targets)."""
+        return self._mixed(inputs, targets, lambda parts, rows: log_mean_exp(parts.log_density(rows)))
+
+    def cdf(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """P(y <= targets): (rows, targets)."""
+        return self._mixed(inputs, targets, mixed_cdf)
+
+    def _mixed(
+        self, inputs: np.ndarray, targets: np.ndarray, answer: Callable[[Components, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
         parts, start = [], 0
-        for functions in self._functions(inputs, self.num_draws, ()):
-            rows = targets[start : start + functions.shape[1]]
-            parts.append(log_mean_exp(self._mixture(functions).log_density(rows).sum(-1)))
+        for components in self._components(inputs, self.num_draws, ()):
+            rows = targets[start : start + components.mean.shape[1]]
+            parts.append(answer(components, rows))
             start += len(rows)
         return np.concatenate(parts)
 
     def quantiles(self, inputs: np.ndarray, levels: np.ndarray) -> np.ndarray:
         """Quantiles of the predictive mixture, levels on the last axis. They cannot cross."""
         parts = []
-        for functions in self._functions(inputs, self.num_draws, ()):
-            mixture = self._mixture(functions)
-            parts.append(np.stack([mixture.quantile(level) for level in levels], -1))
+        for components in self._components(inputs, self.num_draws, ()):
+            parts.append(np.stack([mixed_quantile(components, level) for level in levels], -1))
         return np.concatenate(parts)
 
+    def entropies(self, inputs: np.ndarray) -> Uncertainty:
+        """Of a class: the entropy of the mixture, the mean of the draws' entropies, and what lies between."""
+        parts = []
+        for components in self._components(inputs, self.num_draws, ()):
+            total = special.entr(components.mean.mean(0)).sum(-1)
+            aleatoric = special.entr(components.mean).sum(-1).mean(0)
+            parts.append((total, aleatoric, np.maximum(total - aleatoric, 0.0)))
+        return Uncertainty(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def weight_draws(self) -> Iterator[tuple[int, Weights]]:
+        """The draws behind every answer, in standard units: the member's index and a block of stacked weights."""
+        for index in range(len(self.members)):
+            own = np.flatnonzero(self._member_of_draw(self.num_draws) == index)
+            for block, first in enumerate(range(0, len(own), BLOCK_DRAWS)):
+                count = len(own[first : first + BLOCK_DRAWS])
+                yield index, jax.tree.map(lambda leaf: leaf[:count], self._weights(index, block, ()))  # noqa: B023 - at once
+
     def sample_functions(self, inputs: np.ndarray, num_samples: int, seed: int) -> np.ndarray:
-        """Function draws, one weight draw for all rows; samples on the last axis."""
-        parts = [np.moveaxis(part, 0, -1) for part in self._functions(inputs, num_samples, (seed,))]
+        """Draws of E[y | f], one weight draw for all rows; samples on the last axis."""
+        parts = [np.moveaxis(part.mean, 0, -1) for part in self._components(inputs, num_samples, (seed,))]
         return np.concatenate(parts)
 
     def sample_weights(self, num_samples: int, seed: int) -> Weights:
@@ -87,37 +123,41 @@ class Posterior:
         return take_turns(parts, num_samples)
 
     def sample_targets(self, inputs: np.ndarray, num_samples: int, seed: int) -> np.ndarray:
-        """Draws of y: function draws plus Student-t noise; samples on the last axis."""
-        functions = self.sample_functions(inputs, num_samples, seed)
-        scale, dof = self._noise(num_samples)
+        """Draws of y: one from each component; samples on the last axis."""
         rng = np.random.default_rng(np.random.SeedSequence((self.seed, seed, 1)))
-        scale, dof = (np.moveaxis(part[:, 0], 0, -1) for part in (scale, dof))
-        return functions + scale * rng.standard_t(np.broadcast_to(dof, functions.shape))
+        parts = [np.moveaxis(part.sample(rng), 0, -1) for part in self._components(inputs, num_samples, (seed,))]
+        return np.concatenate(parts)
+
+    def draw_log_densities(self, inputs: np.ndarray, targets: np.ndarray, num_samples: int, seed: int) -> np.ndarray:
+        """ln p(y | f) for the draws that `sample_functions` gives: (draws, rows, targets)."""
+        parts, start = [], 0
+        for components in self._components(inputs, num_samples, (seed,)):
+            rows = targets[start : start + components.mean.shape[1]]
+            parts.append(components.log_density(rows))
+            start += len(rows)
+        return np.concatenate(parts, 1)
 
     def _member_of_draw(self, num_draws: int) -> np.ndarray:
         return np.arange(num_draws) % len(self.members)
 
-    def _noise(self, num_draws: int) -> tuple[np.ndarray, np.ndarray]:
-        """Scale (in units of y) and degrees of freedom of each draw's noise: (draws, 1, outputs) and (draws, 1, 1)."""
-        scales, dofs = [], []
-        for member in self.members:
-            scales.append(
-                np.exp(-0.5 * np.asarray(member.guide.likelihood, np.float64)) * self.standardizer.target_scale
-            )
-            dofs.append(2 * float(member.model.likelihood.shape))
+    def noise_values(self, num_draws: int) -> dict[str, np.ndarray]:
+        """What each draw's component needs besides its outputs: (draws, 1, targets) each."""
+        values = [
+            member.model.likelihood.noise_values(np.asarray(member.guide.likelihood, np.float64))
+            for member in self.members
+        ]
         of_draw = self._member_of_draw(num_draws)
-        return np.stack(scales)[of_draw][:, None], np.asarray(dofs)[of_draw][:, None, None]
+        return {name: np.stack([value[name] for value in values])[of_draw][:, None] for name in values[0]}
 
-    def _mean_noise_var(self) -> np.ndarray:
-        scale, dof = self._noise(len(self.members))
-        inflation = np.where(dof > 2, dof / np.maximum(dof - 2, 1e-9), np.inf)
-        return (scale**2 * inflation).mean(0)[0]
-
-    def _mixture(self, functions: np.ndarray) -> StudentMixture:
-        return StudentMixture(functions, *self._noise(len(functions)))
+    def _components(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Iterator[Components]:
+        """Chunks over rows of the draws' predictive distributions."""
+        values = self.noise_values(num_draws)
+        location, scale = self.standardizer.target_mean, self.standardizer.target_scale
+        for outputs in self._functions(inputs, num_draws, stream):
+            yield self.likelihood.components(outputs, values, location, scale)
 
     def _functions(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Iterator[np.ndarray]:
-        """Chunks over rows of f in units of y: (draws, rows, outputs). The members take turns over the draws."""
+        """Chunks over rows of the network's outputs: (draws, rows, outputs). The members take turns over the draws."""
         standard = self.standardizer.scale_inputs(inputs)
         widest = max(max(member.guide.widths) for member in self.members)
         outputs = self.members[0].guide.widths[-1]
@@ -133,7 +173,7 @@ class Posterior:
                     weights = self._weights(index, block, stream)
                     used = jax.tree.map(lambda leaf: leaf[: len(draws)], weights)  # noqa: B023 - used at once
                     functions[draws] = forward(used, rows, member.model.activation)
-            yield self.standardizer.unscale_targets(functions)
+            yield functions
 
     def _weights(self, member: int, block: int, stream: tuple[int, ...]) -> Weights:
         key = (member, block, *stream)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+PICTURE_DPI, CSS_PIXELS_PER_INCH = 160, 96
 _STYLE = """
 :root { color-scheme: light; --ink: #1d2433; --soft: #5b6577; --line: #dde2ea; --accent: #2456a6; --paper: #fff; }
 * { box-sizing: border-box; }
@@ -88,7 +89,8 @@ class Page:
         """A PNG inside the page; `alt` says in words what it shows."""
         data = base64.b64encode(picture).decode()
         text = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-        image = f'<img src="data:image/png;base64,{data}" alt="{escape(alt)}">'
+        width = int.from_bytes(picture[16:20], "big") * CSS_PIXELS_PER_INCH // PICTURE_DPI  # from the PNG's own header
+        image = f'<img width="{width}" src="data:image/png;base64,{data}" alt="{escape(alt)}">'
         self._parts.append(f"<figure>{image}{text}</figure>")
 
     def html(self) -> str:

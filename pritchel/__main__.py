@@ -1,0 +1,5 @@
+"""`python -m pritchel`."""
+
+from pritchel.cli import app
+
+app()

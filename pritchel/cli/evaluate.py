@@ -1,0 +1,51 @@
+"""`pritchel evaluate`: how good a model is on a table whose targets are known."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pritchel.cli.common import AsJson, NaValues, plain_errors, print_json
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="Model folder.")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV (also .gz), Parquet, or - for CSV on stdin.")],
+    na_value: NaValues = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score a model on a table that has the targets: RMSE, log-likelihood, CRPS, coverage, calibration curve.
+
+    The constant predictor beside it knows the mean and spread of the rows the model was fitted to.
+
+    Exit codes: 0 done; 2 wrong table; 3 not a sound model.
+    """
+    with plain_errors():
+        from rich.console import Console
+        from rich.table import Table
+
+        from pritchel.cli.fitting import score_notes
+        from pritchel.cli.scores import scores_table
+        from pritchel.data.tables import read_table
+        from pritchel.estimators.evaluate import calibration_curve
+        from pritchel.table_model import TableModel
+
+        loaded = TableModel.load(model)
+        outcome = loaded.evaluate(read_table(table, na_value or []))
+        notes = score_notes(outcome)
+        curves = {}
+        for index, name in enumerate(() if loaded.has_classes else loaded.plan.targets):
+            levels, observed = calibration_curve(outcome.pit[:, index])
+            curves[name] = {"nominal": levels.round(4).tolist(), "observed": observed.round(4).tolist()}
+        if as_json:
+            print_json({"model": str(model), **notes, "calibration": curves})
+            return
+        console = Console()
+        console.print(scores_table(notes["scores"], notes["num_scored"], "Scores"))
+        for name, curve in curves.items():
+            shown = Table(title=f"Calibration of {name}: rows inside central intervals")
+            shown.add_column("interval", justify="right")
+            shown.add_column("holds", justify="right")
+            for nominal, observed in list(zip(curve["nominal"], curve["observed"], strict=True))[1::4]:
+                shown.add_row(f"{nominal:.0%}", f"{observed:.0%}")
+            console.print(shown)

@@ -1,0 +1,91 @@
+"""`pritchel inspect`: what a model folder holds."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pritchel.cli.common import AsJson, plain_errors, print_json
+
+
+def inspect(model: Annotated[Path, typer.Argument(help="Model folder.")], as_json: AsJson = False) -> None:
+    """Say what a model is: targets, units in use, most and least used inputs, scores, settings, versions.
+
+    The use of an input is the norm of the weights that leave it, over posterior draws, inputs in standard units.
+
+    Exit codes: 0 done; 3 not a sound model.
+    """
+    with plain_errors():
+        facts = _facts(model)
+        if as_json:
+            print_json(facts)
+        else:
+            _print(facts)
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    import numpy as np
+
+    from pritchel.posterior.diagnostics import input_norms
+    from pritchel.table_model import TableModel
+
+    model = TableModel.load(folder)
+    fitted, spec = model.spec["fitted"], model.spec
+    squares: dict[str, float] = {}
+    for name, norm in zip(model.plan.column_of_feature(), input_norms(model.estimator.posterior_), strict=True):
+        squares[name] = squares.get(name, 0.0) + float(norm) ** 2
+    ranked = sorted(squares.items(), key=lambda item: -item[1])
+    return {
+        "model": str(folder),
+        "estimator": spec["estimator"],
+        "created": spec["created"],
+        "format_version": spec["format_version"],
+        "versions": spec["versions"],
+        "targets": list(model.plan.targets),
+        "left_out": model.plan.left_out,
+        "units_offered": [member["offered"] for member in fitted["members"]],
+        "units_present": [[len(kept) for kept in member.kept] for member in model.estimator.posterior_.members],
+        "units_in_use": fitted["units_kept"],
+        "status": fitted["status"],
+        "is_collapsed": fitted["is_collapsed"],
+        "use_of_inputs": {name: float(np.sqrt(value)) for name, value in ranked},
+        "notes": model.notes,
+        "settings": spec["settings"],
+    }
+
+
+def _print(facts: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from pritchel.cli.scores import scores_table
+
+    console = Console()
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    typer.echo(
+        f"{facts['model']}: a {facts['estimator']} for {', '.join(facts['targets'])}, written {facts['created']}"
+    )
+    typer.echo(f"Format version {facts['format_version']}; {versions}")
+    rows = zip(facts["units_in_use"], facts["units_present"], facts["units_offered"], facts["status"], strict=False)
+    for index, (in_use, present, offered, status) in enumerate(rows):
+        layers = ", ".join(
+            f"{a} of {c}" + (f" ({b} present)" if b != a else "")
+            for a, b, c in zip(in_use, present, offered, strict=True)
+        )
+        typer.echo(f"Network {index + 1}: hidden units in use {layers}; fit {status}")
+    if facts["is_collapsed"]:
+        typer.echo("The fit is no better than the constant predictor on its own rows.")
+    use = list(facts["use_of_inputs"].items())
+    shown = use if len(use) <= 16 else [*use[:8], ("...", None), *use[-8:]]
+    table = Table(title="Inputs, most used first")
+    table.add_column("column")
+    table.add_column("weight norm", justify="right")
+    for name, value in shown:
+        table.add_row(name, "" if value is None else f"{value:.3g}")
+    console.print(table)
+    for name, reason in facts["left_out"].items():
+        typer.echo(f"Left out: {name} ({reason})")
+    if facts["notes"].get("scores"):
+        console.print(
+            scores_table(facts["notes"]["scores"], facts["notes"]["num_scored"], "On rows held out from the fit")
+        )

@@ -1,0 +1,105 @@
+"""The estimator's arguments as command-line options: one table, from which the options of `pritchel fit` are made."""
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+
+class EstimatorOption(NamedTuple):
+    """One argument of the estimator: what its text means, and what to say about it."""
+
+    name: str
+    parse: Callable[[str], Any] | type
+    help: str
+    panel: str
+
+
+def _numbers(text: str) -> Any:
+    """One number, or several between commas."""
+    try:
+        values = tuple(float(part) if any(c in part for c in ".eE") else int(part) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number, or numbers between commas, as in 100,100.") from None
+    return values[0] if len(values) == 1 else values
+
+
+def _count_or_auto(text: str) -> Any:
+    return text if text == "auto" else _numbers(text)
+
+
+def _yes_no_auto(text: str) -> Any:
+    known = {"auto": "auto", "yes": True, "no": False}
+    if text not in known:
+        raise typer.BadParameter(f"{text!r} is not one of auto, yes, no.")
+    return known[text]
+
+
+NETWORK, PRIOR, TRAINING = "Network and posterior", "Priors", "Training"
+ESTIMATOR_OPTIONS = (
+    EstimatorOption("hidden", _numbers, "Units offered in each hidden layer, as in 100,100.", NETWORK),
+    EstimatorOption("family", str, "structured, semi_structured, factorized, tied or vmg.", NETWORK),
+    EstimatorOption("rank", int, "Rank of the low-rank part of the covariance.", NETWORK),
+    EstimatorOption("unit_norm", bool, "Divide the covariance vectors by their norms.", NETWORK),
+    EstimatorOption("linear", bool, "A linear path beside the hidden layers.", NETWORK),
+    EstimatorOption("activation", str, "relu or tanh.", NETWORK),
+    EstimatorOption("num_members", int, "Independent networks whose predictions are mixed.", NETWORK),
+    EstimatorOption("num_draws", int, "Weight draws behind every prediction.", NETWORK),
+    EstimatorOption("prior", str, "regularized_horseshoe, horseshoe or gaussian.", PRIOR),
+    EstimatorOption("unit_scale_prior", _numbers, "Half-Cauchy scale of the units; one number, or one a layer.", PRIOR),
+    EstimatorOption("layer_scale_prior", _numbers, "That of the layers: smaller switches more units off.", PRIOR),
+    EstimatorOption("output_scale_prior", float, "That of the output weights.", PRIOR),
+    EstimatorOption("linear_scale_prior", float, "That of the linear path.", PRIOR),
+    EstimatorOption("slab", _numbers, "Shape,rate of the inverse gamma that caps large weights.", PRIOR),
+    EstimatorOption("slab_sharing", str, "One slab a network, layer or unit.", PRIOR),
+    EstimatorOption("noise_prior", _numbers, "Shape,rate of the gamma on the noise precision.", PRIOR),
+    EstimatorOption("student_dof", float, "Degrees of freedom of Student-t noise.", PRIOR),
+    EstimatorOption("class_weight", str, "For classes: balanced.", TRAINING),
+    EstimatorOption("label_noise", float, "Share of the labels that may be wrong.", PRIOR),
+    EstimatorOption("half_cauchy", str, "auxiliary (the paper's bound) or exact.", PRIOR),
+    EstimatorOption("learn_layer_scale", bool, "Learn the layers' shared scales, as the paper does.", PRIOR),
+    EstimatorOption("objective", str, "auto, moments or sampled.", TRAINING),
+    EstimatorOption("num_steps", _count_or_auto, "Optimizer steps, or auto.", TRAINING),
+    EstimatorOption("batch_size", _count_or_auto, "Rows in a step, or auto.", TRAINING),
+    EstimatorOption("learning_rate", float, "Adam's learning rate.", TRAINING),
+    EstimatorOption("schedule", str, "cosine or constant.", TRAINING),
+    EstimatorOption("average", float, "Decay of a running average that is then the fit; 0: the last step.", TRAINING),
+    EstimatorOption("kl_warmup", float, "Part of the steps over which the prior's weight climbs to 1.", TRAINING),
+    EstimatorOption("drop_dead_units", _yes_no_auto, "Let dead units leave while training: auto, yes, no.", TRAINING),
+    EstimatorOption("early_stopping", bool, "Stop when rows held out from training stop gaining.", TRAINING),
+    EstimatorOption("validation_fraction", float, "How many rows early stopping holds out.", TRAINING),
+    EstimatorOption("patience", int, "Checks without gain before it stops.", TRAINING),
+    EstimatorOption("n_jobs", int, "Members fitted at a time; default: all cores.", TRAINING),
+)
+
+
+def with_estimator_options(command: Callable) -> Callable:
+    """The command with an option for every argument of the estimator; those given arrive as `**arguments`."""
+    own = [p for p in inspect.signature(command).parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    made = []
+    for option in ESTIMATOR_OPTIONS:
+        flag = f"--{option.name.replace('_', '-')}"
+        flags = f"{flag}/--no-{flag[2:]}" if option.parse is bool else flag
+        is_plain = isinstance(option.parse, type)
+        kind = option.parse if is_plain else str
+        metavar = None if is_plain else "TEXT"
+        annotation = Annotated[
+            kind | None, typer.Option(flags, help=option.help, rich_help_panel=option.panel, metavar=metavar)
+        ]
+        made.append(inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+    parsers = {option.name: option.parse for option in ESTIMATOR_OPTIONS}
+
+    def wrapped(**values: Any) -> Any:
+        arguments = {
+            name: values[name] if isinstance(parse, type) else parse(values[name])
+            for name, parse in parsers.items()
+            if values[name] is not None
+        }
+        return command(**{name: value for name, value in values.items() if name not in parsers}, **arguments)
+
+    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
+    keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    wrapped.__signature__ = inspect.Signature([*keyword, *made])  # pyright: ignore[reportFunctionMemberAccess]
+    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in (*keyword, *made)}
+    return wrapped

@@ -1,0 +1,72 @@
+"""Writing a table piece by piece: CSV, Parquet or standard output; a file is there whole or not at all."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pritchel.data.tables import TableError
+
+
+@contextmanager
+def table_writer(output: str, overwrite: bool) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """A function that appends rows to the output."""
+    if output == "-":
+        yield _csv_appender(sys.stdout, None)
+        return
+    path = Path(output)
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists. Choose another name, or add --overwrite.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    temporary.chmod(0o644)
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            with _parquet_appender(temporary) as append:
+                yield append
+        else:
+            yield _csv_appender(temporary, "gzip" if path.suffix.lower() == ".gz" else None)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _csv_appender(where: Any, compression: str | None) -> Callable[[pd.DataFrame], None]:
+    is_first = True
+
+    def append(frame: pd.DataFrame) -> None:
+        nonlocal is_first
+        mode = "w" if is_first else "a"
+        frame.to_csv(where, mode=mode, header=is_first, index=False, compression=compression, float_format="%.7g")  # pyright: ignore[reportCallIssue]
+        is_first = False
+
+    return append
+
+
+@contextmanager
+def _parquet_appender(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise TableError("Writing Parquet needs pyarrow: pip install 'pritchel[parquet]'.") from None
+    writer = None
+
+    def append(frame: pd.DataFrame) -> None:
+        nonlocal writer
+        table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+        writer = writer or parquet.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+
+    try:
+        yield append
+    finally:
+        if writer is not None:
+            writer.close()

@@ -1,0 +1,1 @@
+"""The regression experiments of Ghosh, Yao and Doshi-Velez (2018): one file a figure."""

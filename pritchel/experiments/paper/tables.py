@@ -1,0 +1,143 @@
+"""Fits of the UCI tables that several experiments share: what is fitted, what is recorded, how it is compared."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pritchel.data.sources import available_tables, load_uci
+from pritchel.estimators.regressor import HorseshoeRegressor
+from pritchel.experiments.paper.settings import NARROW, WIDE, make_estimator
+from pritchel.experiments.scores import constant_scores, estimator_scores
+from pritchel.experiments.statistics import Interval, t_interval
+from pritchel.posterior.prune import DELTA
+from pritchel.records import Key
+
+RECORDS = "tables"
+# Both have eight inputs: they share what is compiled.
+QUICK_TABLES, QUICK_SPLITS, QUICK_STEPS = ("energy", "concrete"), 2, 800
+QUICK_UNITS = {NARROW: 20, WIDE: 60}
+FEWER_SPLITS = {"protein": 5, "year": 1}
+YEAR_DELTA = 1e-5
+FINE_TUNE_STEPS = 1000
+NUM_NORMS = 50
+
+Record = dict[str, Any]
+BySplit = dict[int, float]
+
+
+def tables(quick: bool) -> tuple[str, ...]:
+    """Names of the tables, smallest first."""
+    return QUICK_TABLES if quick else available_tables()
+
+
+def narrow_units(data: str) -> int:
+    """Units of the protocol: 50, and 100 for the two largest tables."""
+    return 2 * NARROW if data in FEWER_SPLITS else NARROW
+
+
+def table_keys(
+    methods: Iterable[Mapping[str, Any]], num_splits: int, quick: bool, names: Iterable[str] | None = None
+) -> list[Key]:
+    """Trials of every method on every table; the first five splits of all tables come before the rest.
+
+    A method gives `prior`, `family`, `units` (None: those of the protocol) and `settings`.
+    """
+    keys = []
+    for rank, data in enumerate(names or tables(quick)):
+        for split in range(min(num_splits, QUICK_SPLITS if quick else FEWER_SPLITS.get(data, num_splits))):
+            for method in methods:
+                key = {"data": data, "split": split, "rows": "most", "units": None, **method}
+                key["units"] = key["units"] or narrow_units(data)
+                key["steps"] = QUICK_STEPS if quick else None
+                if quick:
+                    key["units"] = QUICK_UNITS.get(key["units"], key["units"])
+                keys.append(((split // 5, rank, split), key))
+    return [key for _, key in sorted(keys, key=lambda pair: pair[0])]
+
+
+def fit_table(key: Key) -> Record:
+    """Fit one split and score it: the network as fitted and, where it is wide and structured, pruned and fine-tuned."""
+    train_X, train_y, test_X, test_y = load_uci(key["data"]).split(key["split"])
+    if key["rows"] == "tenth":  # train on what the split holds out: a tenth of the rows
+        train_X, train_y, test_X, test_y = test_X, test_y, train_X, train_y
+    estimator = make_estimator(key, len(train_y), float(train_y.std())).fit(train_X, train_y)
+    constant = constant_scores(train_y, test_y)
+    norms = np.sort(estimator.weight_norms_[0])
+    record: Record = {
+        **_scores(estimator, test_X, test_y),
+        "train_rows": len(train_y),
+        "constant_rmse": _digits(constant.rmse),
+        "constant_ll": _digits(constant.log_likelihood),
+        "collapsed": estimator.is_collapsed_,
+        "smallest_norms": [_digits(norm, 3) for norm in norms[:NUM_NORMS]],
+        "largest_norms": [_digits(norm, 3) for norm in norms[NUM_NORMS:][-NUM_NORMS:]],
+    }
+    is_wide = key["units"] in (WIDE, QUICK_UNITS[WIDE])
+    if key["family"] == "structured" and is_wide and key["rows"] == "most":
+        delta = YEAR_DELTA if key["data"] == "year" else DELTA
+        steps = FINE_TUNE_STEPS if key["steps"] is None else key["steps"] // 4
+        pruned = estimator.prune(delta)
+        record["pruned"] = _scores(pruned, test_X, test_y)
+        tuned = estimator.prune(delta, fine_tune_steps=steps) if pruned.prune_report_.kept[0] else pruned
+        record["tuned"] = _scores(tuned, test_X, test_y)
+    return record
+
+
+def _scores(estimator: HorseshoeRegressor, X: np.ndarray, y: np.ndarray) -> Record:
+    scores = estimator_scores(estimator, X, y)
+    report = getattr(estimator, "prune_report_", None)
+    return {
+        "rmse": _digits(scores.rmse),
+        "ll": _digits(scores.log_likelihood),
+        "coverage": round(scores.coverage, 3),
+        "kept": int(report.kept[0] if report is not None else estimator.units_kept_[0]),
+    }
+
+
+def _digits(value: float, num: int = 5) -> float:
+    return float(f"{value:.{num}g}")
+
+
+def by_split(records: list[Record], metric: str, **match: Any) -> dict[str, BySplit]:
+    """A metric ("ll", "pruned.ll") by table and split, of the records whose key has the given entries."""
+    found: dict[str, BySplit] = {}
+    for record in records:
+        key, value = record["key"], record["result"]
+        if all(key[name] == wanted for name, wanted in match.items()):
+            for part in metric.split("."):
+                value = value[part]
+            found.setdefault(key["data"], {})[key["split"]] = value
+    return found
+
+
+def paired(first: dict[str, BySplit], second: dict[str, BySplit]) -> dict[str, np.ndarray]:
+    """Values of both, by table: (2, splits), of the splits that both have."""
+    pairs = {}
+    for data in first:
+        splits = sorted(first[data].keys() & second.get(data, {}).keys())
+        if splits:
+            pairs[data] = np.array([[part[data][split] for split in splits] for part in (first, second)])
+    return pairs
+
+
+def differences(first: dict[str, BySplit], second: dict[str, BySplit]) -> dict[str, Interval]:
+    """The interval of first minus second, by table."""
+    return {data: t_interval(a - b) for data, (a, b) in paired(first, second).items()}
+
+
+def relative_improvements(
+    first: dict[str, BySplit], second: dict[str, BySplit], *, lower_is_better: bool = False
+) -> dict[str, Interval]:
+    r"""The interval of how much the first is better, $(x - y) / \max(|x|, |y|)$, by table."""
+    sign = -1 if lower_is_better else 1
+    return {
+        data: t_interval(sign * (a - b) / np.maximum(np.abs(a), np.abs(b)))
+        for data, (a, b) in paired(first, second).items()
+    }
+
+
+def train_rows(records: list[Record]) -> dict[str, int]:
+    """Training rows of each table on record, fewest first."""
+    sizes = {record["key"]["data"]: record["result"]["train_rows"] for record in records}
+    return dict(sorted(sizes.items(), key=lambda item: item[1]))

@@ -1,0 +1,1 @@
+"""Fitted models as files: the model folder, exports to ONNX, plain numpy and ArviZ."""

@@ -1,0 +1,41 @@
+"""The card of a model folder: what a colleague wants to know before using it, in Markdown."""
+
+from typing import Any
+
+
+def card(spec: dict[str, Any]) -> str:
+    """The text of README.md for a model's spec."""
+    fitted, table, notes = spec["fitted"], spec["table"], spec["notes"]
+    lines = [f"# A {spec['estimator']} fitted with Pritchel {spec['versions']['pritchel']}", ""]
+    if table is not None:
+        columns = ", ".join(f"`{column['name']}`" for column in table["columns"])
+        lines += [f"Predicts {', '.join(f'`{name}`' for name in table['targets'])} from {columns}.", ""]
+    lines += [f"- Written {spec['created']}, format version {spec['format_version']}"]
+    for index, (member, kept) in enumerate(zip(fitted["members"], fitted["units_kept"], strict=True)):
+        layers = zip(kept, member["offered"], strict=True)
+        units = ", ".join(f"{in_use} of {offered}" for in_use, offered in layers)
+        lines.append(f"- Network {index + 1}: hidden units in use {units}")
+    for score in notes.get("scores", []):
+        if "accuracy" in score:
+            lines.append(
+                f"- `{score['target']}` on {notes['num_scored']} held-out rows: accuracy {score['accuracy']:.1%} "
+                f"(the constant predictor's: {score['constant_accuracy']:.1%}), log-likelihood "
+                f"{score['log_likelihood']:.3f} ({score['constant_log_likelihood']:.3f})"
+            )
+            continue
+        lines.append(
+            f"- `{score['target']}` on {notes['num_scored']} held-out rows: RMSE {score['rmse']:.4g} (the constant "
+            f"predictor's: {score['constant_rmse']:.4g}), log-likelihood {score['log_likelihood']:.3f} "
+            f"({score['constant_log_likelihood']:.3f}), 90 % intervals hold {score['coverage'][2]:.0%}"
+        )
+    lines += [
+        "",
+        "Answers are a mean, a standard deviation and quantiles; the spread is what the model cannot know plus noise.",
+        "Far from the rows it was fitted to, it may be too sure of itself.",
+        "",
+        "```sh",
+        "pritchel inspect .",
+        "pritchel predict . new-rows.csv -o predictions.csv",
+        "```",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,52 @@
+"""What an export carries: columns, standardization, stacked weight draws, and how outputs become answers."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from pritchel.data.tables import MISSING, TablePlan
+from pritchel.files.expressions import Expression, ExpressionOps
+from pritchel.model.network import Weights
+
+
+class Deployed(NamedTuple):
+    """A model reduced to what predictions need; weights in single precision, one stack of draws a member."""
+
+    plan: TablePlan
+    activation: str
+    stacks: list[Weights]
+    input_mean: np.ndarray
+    input_scale: np.ndarray
+    target_mean: np.ndarray
+    target_scale: np.ndarray
+    mean: Expression  # of y given the outputs of all draws (draws, rows, outputs), in standard units
+    var: Expression
+    classes: tuple[str, ...] | None  # None: a regressor
+
+
+def deployed(estimator: Any, plan: TablePlan) -> Deployed:
+    """The draws that the estimator itself predicts from, so that exports agree with it up to rounding."""
+    posterior = estimator.posterior_
+    blocks: dict[int, list[Weights]] = {}
+    for member, weights in posterior.weight_draws():
+        blocks.setdefault(member, []).append(weights)
+    stacks = [jax.tree.map(lambda *parts: np.concatenate(parts).astype(np.float32), *part) for part in blocks.values()]
+    own = [
+        member.model.likelihood.noise_values(np.asarray(member.guide.likelihood, float)) for member in posterior.members
+    ]
+    member_of_draw = np.repeat(list(blocks), [len(stack.output) for stack in stacks])
+    values = {name: np.stack([value[name] for value in own])[member_of_draw][:, None] for name in own[0]}
+    outputs = Expression("Outputs", (), posterior.members[0].guide.widths[-1])
+    mean, var = posterior.likelihood.moments(outputs, values, ExpressionOps)
+    classes = tuple(str(label) for label in estimator.classes_) if posterior.likelihood.has_classes else None
+    scaling = posterior.standardizer._asdict()
+    activation = posterior.members[0].model.activation
+    return Deployed(plan, activation, stacks, **scaling, mean=mean, var=var, classes=classes)
+
+
+def columns_as_json(plan: TablePlan) -> list[dict[str, Any]]:
+    """The plan's columns as plain values."""
+    keys = ("name", "kind", "fill", "is_missing_marked", "categories")
+    columns = plan.to_json()["columns"]
+    return [{key: column[key] for key in keys} | {"missing": MISSING} for column in columns]

@@ -1,0 +1,41 @@
+"""A fit under way, on disk: written now and then, read after a crash."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from pritchel.codec import FileError, decode, encode, read_arrays, write_arrays
+
+EVERY_SECONDS = float(os.environ.get("PRITCHEL_CHECKPOINT_SECONDS", "5"))
+
+
+class Checkpoint:
+    """One file for one fit. `fingerprint` stands for the data, settings and seed: another fit's file is refused."""
+
+    def __init__(self, path: Path, fingerprint: str):
+        self.path, self.fingerprint = path, fingerprint
+        self._written = time.monotonic()
+
+    def is_due(self) -> bool:
+        """Whether it is time to write again."""
+        return time.monotonic() - self._written >= EVERY_SECONDS
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Replace what is there."""
+        arrays = {}
+        parts = {name: encode(value, arrays, name) for name, value in state.items()}
+        write_arrays(self.path, arrays, {"fingerprint": self.fingerprint, "state": parts})
+        self._written = time.monotonic()
+
+    def load(self) -> dict[str, Any] | None:
+        """What was saved; None: nothing yet."""
+        if not self.path.exists():
+            return None
+        arrays, metadata = read_arrays(self.path)
+        if not isinstance(metadata, dict) or metadata.get("fingerprint") != self.fingerprint:
+            raise FileError(
+                f"{self.path} belongs to another fit: the data, the settings, the seed or the version differ. "
+                "Repeat them exactly to resume, or remove it to start anew."
+            )
+        return {name: decode(value, arrays) for name, value in metadata["state"].items()}

@@ -1,0 +1,152 @@
+"""The interface of a likelihood: what training, prediction and export need of p(y | f)."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from pritchel.numerics import as_parameter
+from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
+
+
+class LikelihoodStart(NamedTuple):
+    """What a likelihood is made from."""
+
+    noise_prior: tuple[float, float]
+    dof: float  # of Student-t noise
+    targets: np.ndarray  # (rows, targets), in the units that the likelihood sees; no rows: there are no data
+    weights: np.ndarray  # (rows,)
+    num_classes: int = 0
+    label_noise: float = 0.0  # share of labels that are drawn at random
+
+    @property
+    def num_rows(self) -> float:
+        """The sum of the sample weights."""
+        return float(self.weights.sum())
+
+
+class Components:
+    """One predictive distribution a weight draw, in the units of y: arrays are (draws, rows, targets).
+
+    The predictive distribution of the posterior is their equal mixture.
+    """
+
+    is_discrete: ClassVar[bool] = False
+    mean: np.ndarray
+    var: np.ndarray
+
+    def log_density(self, values: np.ndarray) -> np.ndarray:
+        """Log density, or probability, of each component."""
+        raise NotImplementedError
+
+    def cdf(self, values: np.ndarray) -> np.ndarray:
+        """P(y <= values) under each component."""
+        raise NotImplementedError
+
+    def quantile(self, level: float) -> np.ndarray:
+        """The components' own quantiles, between which the mixture's lies."""
+        raise NotImplementedError
+
+    def sample(self, rng: np.random.Generator) -> np.ndarray:
+        """One observation from each component."""
+        raise NotImplementedError
+
+
+class Likelihood(eqx.Module):
+    """p(y | f) and q over its own parameters, which the guide holds as one array."""
+
+    is_scaled: ClassVar[bool] = True  # whether targets are standardized before the likelihood sees them
+    has_classes: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def create(cls, start: LikelihoodStart) -> "Likelihood":
+        """The likelihood for a table; special functions of fixed numbers are taken here, on the host."""
+
+    @classmethod
+    def check_targets(cls, targets: np.ndarray) -> None:
+        """Raise a ValueError, with the row and the way out, for targets that the likelihood cannot take."""
+
+    def as_numbers(self, targets: np.ndarray) -> np.ndarray:
+        """Targets in the form that predictive means have."""
+        return targets
+
+    def num_outputs(self, num_targets: int) -> int:
+        """Outputs that the network needs."""
+        return num_targets
+
+    def start(self, num_targets: int) -> Float[AnyArray, "*params"]:
+        """Starting values of the likelihood's own parameters; none unless it says otherwise."""
+        return as_parameter(np.zeros(0))
+
+    @abstractmethod
+    def expected_log_density(
+        self, params: Float[AnyArray, "*params"], targets: Targets, mean: Outputs, var: Outputs
+    ) -> Float[AnyArray, " examples"]:
+        """E[ln p(y | f)] per example for independent Gaussian outputs f of the given moments, or a bound on it."""
+
+    def kl(self, params: Float[AnyArray, "*params"]) -> Scalar:
+        """KL of the likelihood's own parameters, with whatever constant the expected log density leaves out."""
+        return jnp.zeros(())
+
+    def noise_values(self, params: np.ndarray) -> dict[str, np.ndarray]:
+        """Numbers that each draw's components need besides its outputs: (targets,) each."""
+        return {}
+
+    def prior_noise_values(self, rng: np.random.Generator, num_draws: int, num_targets: int) -> dict[str, np.ndarray]:
+        """The same drawn from the prior: (draws, 1, targets) each."""
+        values = self.noise_values(np.asarray(self.start(num_targets), float))
+        return {name: np.broadcast_to(value, (num_draws, 1, num_targets)) for name, value in values.items()}
+
+    @abstractmethod
+    def moments(self, outputs: Any, values: dict[str, Any], ops: Any) -> tuple[Any, Any]:
+        """Mean and variance of y given the outputs (..., outputs), in the units that the likelihood sees.
+
+        Written with arithmetic, slices of the last axis and `ops.exp`, `ops.sigmoid`, `ops.softmax` alone, so that
+        exports can follow it.
+        """
+
+    @abstractmethod
+    def components(
+        self, outputs: np.ndarray, values: dict[str, np.ndarray], location: np.ndarray, scale: np.ndarray
+    ) -> Components:
+        """The components of draws (draws, rows, outputs); `location` and `scale` lead back to the units of y."""
+
+
+class NumpyOps:
+    """`ops` for arrays."""
+
+    exp = staticmethod(np.exp)
+
+    @staticmethod
+    def sigmoid(values: np.ndarray) -> np.ndarray:
+        """1 / (1 + exp(-values))."""
+        return 0.5 + 0.5 * np.tanh(0.5 * values)
+
+    @staticmethod
+    def softmax(values: np.ndarray) -> np.ndarray:
+        """Over the last axis."""
+        raised = np.exp(values - values.max(-1, keepdims=True))
+        return raised / raised.sum(-1, keepdims=True)
+
+    @staticmethod
+    def concatenate(parts: list[np.ndarray]) -> np.ndarray:
+        """Along the last axis."""
+        return np.concatenate(parts, -1)
+
+
+LIKELIHOODS: dict[str, type[Likelihood]] = {}
+
+
+def likelihood(name: str) -> Callable[[type[Likelihood]], type[Likelihood]]:
+    """Register a likelihood; estimators and the command line then accept the name."""
+
+    def register(kind: type[Likelihood]) -> type[Likelihood]:
+        LIKELIHOODS[name] = kind
+        return kind
+
+    return register

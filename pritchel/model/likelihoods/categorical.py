@@ -1,0 +1,109 @@
+"""Classes: one output for two of them, one a class for more."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart, NumpyOps, likelihood
+from pritchel.numerics import gauss_hermite
+from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
+
+NUM_NODES = 16
+NUM_TILTS = 3
+NEVER = -1e4
+
+
+@likelihood("categorical")
+class CategoricalLikelihood(Likelihood):
+    r"""$y \sim \mathrm{softmax}(f)$, or $\mathrm{sigmoid}(f)$ for two classes; y is the index of a class.
+
+    With label noise $\epsilon$ a label is right with probability $1 - \epsilon$ and else any of the K: the observed
+    one has probability $(1 - \epsilon)p_y + \epsilon/K$. Predictions are of the right one.
+    """
+
+    is_scaled = False
+    has_classes = True
+    class_index: Float[AnyArray, " classes"]  # 0, 1, 2, ...: its length is the number of classes
+    log_right: Scalar  # ln(1 - label noise)
+    log_wrong: Scalar  # ln(label noise / classes); far below any log probability where there is none
+
+    @classmethod
+    def create(cls, start: LikelihoodStart) -> "CategoricalLikelihood":
+        """The likelihood for a number of classes."""
+        num_classes, noise = max(start.num_classes, 2), start.label_noise
+        log_wrong = np.log(noise / num_classes) if noise > 0 else NEVER
+        return cls(np.arange(float(num_classes)), np.asarray(float(np.log1p(-noise))), np.asarray(float(log_wrong)))
+
+    @property
+    def num_classes(self) -> int:
+        """Classes."""
+        return self.class_index.shape[0]
+
+    def num_outputs(self, num_targets: int) -> int:
+        """One for two classes, else one a class."""
+        return 1 if self.num_classes == 2 else self.num_classes
+
+    def as_numbers(self, targets):
+        """One indicator a class."""
+        return (targets == np.arange(self.num_classes)).astype(float)
+
+    def expected_log_density(
+        self, params: Float[AnyArray, " none"], targets: Targets, mean: Outputs, var: Outputs
+    ) -> Float[AnyArray, " examples"]:
+        r"""Two classes: $E[\ln\mathrm{sigmoid}(\pm f)]$ by quadrature. More: $E[f_y] - E[\ln\sum e^{f}]$, bounded.
+
+        The bound is Knowles and Minka's, $\frac12\sum a_j^2 v_j + \ln\sum e^{m_j + (1 - 2a_j)v_j/2}$, valid for any
+        $a$; a few steps of $a \leftarrow \mathrm{softmax}(m + (1 - 2a)v/2)$ make it tight.
+
+        A row whose label looks wrong counts for less: with the best guess of which are, the expectation becomes
+        $\ln((1 - \epsilon)e^{E\ln p_y} + \epsilon/K)$.
+        """
+        return jnp.logaddexp(self.log_right + self._expected_log_probability(targets, mean, var), self.log_wrong)
+
+    def _expected_log_probability(self, targets: Targets, mean: Outputs, var: Outputs) -> Float[AnyArray, " examples"]:
+        if self.num_classes == 2:
+            nodes, weights = gauss_hermite(NUM_NODES)
+            sign = 2 * targets - 1
+            at_nodes = sign * mean + jnp.sqrt(var) * jnp.asarray(nodes, mean.dtype)
+            return jax.nn.log_sigmoid(at_nodes) @ jnp.asarray(weights, mean.dtype)
+        tilt = jax.nn.softmax(mean)
+        for _ in range(NUM_TILTS):
+            tilt = jax.nn.softmax(mean + 0.5 * (1 - 2 * tilt) * var)
+        tilt = jax.lax.stop_gradient(tilt)
+        normalizer = 0.5 * (tilt**2 * var).sum(-1) + jax.nn.logsumexp(mean + 0.5 * (1 - 2 * tilt) * var, axis=-1)
+        is_class = (targets == self.class_index.astype(mean.dtype)).astype(mean.dtype)
+        return (is_class * mean).sum(-1) - normalizer
+
+    def moments(self, outputs, values, ops):
+        """Probabilities of the classes, and the variances of their indicators."""
+        if self.num_classes == 2:
+            second = ops.sigmoid(outputs)
+            probabilities = ops.concatenate([1.0 - second, second])
+        else:
+            probabilities = ops.softmax(outputs)
+        return probabilities, probabilities * (1.0 - probabilities)
+
+    def components(self, outputs, values, location, scale):
+        """Probabilities of the classes."""
+        return ClassComponents(*self.moments(outputs, values, NumpyOps))
+
+
+class ClassComponents(Components):
+    """`mean` holds the probabilities, (draws, rows, classes)."""
+
+    is_discrete = True
+
+    def __init__(self, probabilities: np.ndarray, var: np.ndarray):
+        self.mean, self.var = probabilities, var
+
+    def log_density(self, values):
+        """Log probability of the given classes, (rows, 1) as indices."""
+        index = np.broadcast_to(values.astype(int)[None], (len(self.mean), *values.shape))
+        return np.log(np.maximum(np.take_along_axis(self.mean, index, -1), np.finfo(float).tiny))
+
+    def sample(self, rng):
+        """Indices of classes, (draws, rows, 1)."""
+        below = self.mean.cumsum(-1)
+        uniform = rng.random(self.mean.shape[:-1])[..., None]
+        return (uniform > below[..., :-1]).sum(-1, keepdims=True).astype(float)

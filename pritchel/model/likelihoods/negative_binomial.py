@@ -1,0 +1,100 @@
+"""Counts with more spread than Poisson."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart, likelihood
+from pritchel.model.likelihoods.poisson import check_counts, log_factorials, log_mean
+from pritchel.numerics import as_parameter, gauss_hermite
+from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
+
+NUM_NODES = 12
+PRIOR_SD = 2.0  # of the log dispersion
+
+
+@likelihood("negative_binomial")
+class NegativeBinomialLikelihood(Likelihood):
+    r"""$y \sim \mathrm{NB}$ of mean $\mu = e^{f + o}$, variance $\mu + \mu^2/r$; $\ln r \sim N(0, 2^2)$ at its best.
+
+    Exposure goes into the sample weights, as for Poisson.
+    """
+
+    is_scaled = False
+    log_rate: Float[AnyArray, " targets"]
+    log_factorials: Scalar
+
+    @classmethod
+    def create(cls, start: LikelihoodStart) -> "NegativeBinomialLikelihood":
+        """The likelihood for the given counts."""
+        return cls(log_mean(start), log_factorials(start))
+
+    @classmethod
+    def check_targets(cls, targets: np.ndarray) -> None:
+        """Counts are not negative."""
+        check_counts(targets)
+
+    def start(self, num_targets: int) -> Float[AnyArray, " targets"]:
+        """Starting parameters: ln r = 0."""
+        return as_parameter(np.zeros(num_targets))
+
+    def expected_log_density(
+        self, params: Float[AnyArray, " targets"], targets: Targets, mean: Outputs, var: Outputs
+    ) -> Float[AnyArray, " examples"]:
+        r"""$\ln\frac{\Gamma(y+r)}{\Gamma(r)} + y\,E[g] - (y+r)\,E[\ln(1 + e^{g})]$, $g = f + o - \ln r$: quadrature."""
+        dispersion = jnp.exp(params)
+        nodes, weights = gauss_hermite(NUM_NODES)
+        log_odds = mean + self.log_rate - params
+        at_nodes = log_odds[..., None] + jnp.sqrt(var)[..., None] * jnp.asarray(nodes, mean.dtype)
+        expected = jax.nn.softplus(at_nodes) @ jnp.asarray(weights, mean.dtype)
+        ratio = jax.lax.lgamma(targets + dispersion) - jax.lax.lgamma(dispersion)
+        return (ratio + targets * log_odds - (targets + dispersion) * expected).sum(-1)
+
+    def kl(self, params: Float[AnyArray, " targets"]) -> Scalar:
+        r"""Minus the log prior of the log dispersion, up to a constant, and $\sum\ln y!$."""
+        return 0.5 * ((params / PRIOR_SD) ** 2).sum() + self.log_factorials
+
+    def noise_values(self, params):
+        """The dispersion."""
+        return {"dispersion": np.exp(params)}
+
+    def moments(self, outputs, values, ops):
+        r"""$\mu$ and $\mu + \mu^2/r$."""
+        rate = ops.exp(outputs + np.asarray(self.log_rate, float))
+        return rate, rate + rate * rate / values["dispersion"]
+
+    def components(self, outputs, values, location, scale):
+        """Negative binomial."""
+        return NegativeBinomialComponents(np.exp(outputs + np.asarray(self.log_rate, float)), values["dispersion"])
+
+
+class NegativeBinomialComponents(Components):
+    """Means (draws, rows, targets) and dispersions that broadcast against them."""
+
+    is_discrete = True
+
+    def __init__(self, mean: np.ndarray, dispersion: np.ndarray):
+        self.mean, self.dispersion = mean, np.broadcast_to(dispersion, mean.shape)
+        self.var = mean + mean**2 / self.dispersion
+
+    def log_density(self, values):
+        """Log probability."""
+        r, mean = self.dispersion, self.mean
+        ratio = special.gammaln(values + r) - special.gammaln(r) - special.gammaln(values + 1)
+        return ratio + r * np.log(r / (r + mean)) + special.xlogy(values, mean / (r + mean))
+
+    def cdf(self, values):
+        """P(y <= values)."""
+        whole = np.floor(np.maximum(values, 0))
+        below = special.betainc(self.dispersion, whole + 1, self.dispersion / (self.dispersion + self.mean))
+        return np.where(values < 0, 0.0, below)
+
+    def quantile(self, level):
+        """A normal approximation's point: where the search for the mixture's quantile begins."""
+        return np.floor(self.mean + special.ndtri(level) * np.sqrt(self.var))
+
+    def sample(self, rng):
+        """Counts."""
+        return rng.negative_binomial(self.dispersion, self.dispersion / (self.dispersion + self.mean)).astype(float)

@@ -1,0 +1,306 @@
+"""The report of one model: what it was given, how it was fitted, what it kept, how far to trust it."""
+
+import shlex
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pritchel.cli.options import ESTIMATOR_OPTIONS
+from pritchel.data.tables import Column
+from pritchel.posterior.diagnostics import input_norms
+from pritchel.report import model_figures as figures
+from pritchel.report.page import Page
+from pritchel.table_model import TableModel
+
+MAX_BACKGROUND_ROWS, NUM_POINTS, NUM_FUNCTIONS, MAX_CURVES = 100, 25, 100, 4
+
+
+def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str = "model") -> Page:
+    """The page; with a table, predictions and calibration are of its rows, else of those held out from the fit."""
+    estimator, plan, notes = model.estimator, model.plan, model.notes
+    outcome = _outcome(model, frame)
+    targets = ", ".join(plan.targets)
+    page = Page(
+        f"{name}: {targets}", f"A {type(estimator).__name__} fitted with Pritchel; report of the model in {name}."
+    )
+    page.cards(_cards(model, outcome))
+    _data(page, model)
+    _fit(page, model)
+    _units(page, model)
+    _predictions(page, model, frame, outcome)
+    _dependence(page, model, frame)
+    _settings(page, model, notes)
+    return page
+
+
+def _outcome(model: TableModel, frame: pd.DataFrame | None) -> dict[str, Any] | None:
+    """Observed values, predictions and PIT, and whose they are."""
+    if frame is not None and all(target in frame.columns for target in model.plan.targets):
+        outcome = model.evaluate(frame)
+        scores = [score._asdict() for score in outcome.scores]
+        arrays = {part: getattr(outcome, part) for part in ("observed", "mean", "sd", "pit")}
+        return {**arrays, "scores": scores, "whose": f"the {len(outcome.observed):,} rows of the given table"}
+    if model.notes.get("scores") and "pit" in model.arrays:
+        whose = f"{model.notes['num_scored']:,} rows held out from the fit"
+        return {**model.arrays, "scores": model.notes["scores"], "whose": whose}
+    return None
+
+
+def _cards(model: TableModel, outcome: dict[str, Any] | None) -> list[tuple[str, str]]:
+    estimator = model.estimator
+    offered = sum(estimator.posterior_.members[0].offered)
+    kept = np.atleast_2d(estimator.units_kept_).sum(1).mean()
+    cards = [("hidden units in use a network", f"{kept:.0f} of {offered}")]
+    cards.append(("networks mixed", str(len(estimator.posterior_.members))))
+    if outcome is not None:
+        score = outcome["scores"][0]
+        if model.has_classes:
+            cards.append((f"accuracy for {score['target']}", f"{score['accuracy']:.1%}"))
+            cards.append(("accuracy of the constant predictor", f"{score['constant_accuracy']:.1%}"))
+            return [*cards, ("calibration error", f"{score['calibration_error']:.3f}")]
+        cards.append((f"RMSE of {score['target']}", f"{score['rmse']:.4g}"))
+        cards.append(("RMSE of the constant predictor", f"{score['constant_rmse']:.4g}"))
+        cards.append(("90 % intervals hold", f"{score['coverage'][2]:.0%}"))
+    return cards
+
+
+def _data(page: Page, model: TableModel) -> None:
+    page.heading("The data")
+    source = model.notes.get("source")
+    if source:
+        held = f", {source['holdout']:.0%} of them held out for scoring" if source.get("holdout") else ""
+        page.text(f"{source['rows']:,} rows from {source['table']}{held}.")
+    rows = []
+    for column in model.plan.columns:
+        rows.append((column.name, column.kind, *_summary(column)))
+    page.table(("column", "kind", "missing", "typical values"), rows)
+    for name, reason in model.plan.left_out.items():
+        page.text(f"Left out: {name} ({reason}).", is_note=True)
+
+
+def _summary(column: Column) -> tuple[str, str]:
+    if not column.summary:
+        return "", ""
+    missing = str(column.summary["missing"])
+    if column.kind == "number":
+        low, median, high = (column.summary["quantiles"][index] for index in (1, 3, 5))
+        return missing, f"median {median:.4g}; nine in ten between {low:.4g} and {high:.4g}"
+    counts = column.summary["counts"].items()
+    shown = ", ".join(f"{value} ({count})" for value, count in list(counts)[:5])
+    more = column.summary["distinct"] - 5
+    return missing, shown + (f" and {more} more" if more > 0 else "")
+
+
+def _fit(page: Page, model: TableModel) -> None:
+    estimator = model.estimator
+    page.heading("The fit")
+    seconds = f" in {model.notes['seconds']:.0f} s" if "seconds" in model.notes else ""
+    page.text(
+        f"{estimator.n_iter_:,} steps{seconds}; ended: {', '.join(sorted(set(estimator.status_)))}. The evidence lower "
+        "bound rises and levels off when a fit is done; the prior's weight climbs over the first half of the steps, "
+        "which can pull it down for a while."
+    )
+    picture = figures.fit_trace(np.asarray(estimator.elbo_))
+    page.figure(picture, "Line plot of the evidence lower bound against training steps.")
+    if estimator.is_collapsed_:
+        page.text("On its own training rows the fit is no better than the constant predictor: do not use it.")
+
+
+def _units(page: Page, model: TableModel) -> None:
+    page.heading("Which units lived")
+    estimator = model.estimator
+    members = estimator.posterior_.members
+    if members[0].guide.log_layer_scales is None:
+        page.text("The Gaussian prior has no unit scales: every unit is in use and none can be pruned.")
+        return
+    rows = []
+    for index, (member, kept) in enumerate(zip(members, np.atleast_2d(estimator.units_kept_), strict=True)):
+        layers = [f"{k} of {o}" for k, o in zip(kept, member.offered, strict=True)]
+        rows.append((f"network {index + 1}", ", ".join(layers), ", ".join(str(len(units)) for units in member.kept)))
+    page.table(("", "in use (after pruning), a hidden layer", "present in the file"), rows)
+    page.figure(
+        figures.unit_scales(members[0]),
+        "Scales of the hidden units of the first network in falling order, those in use above the pruning threshold.",
+        "Posterior of each unit's scale in the first network: mean and 90 % interval. Units whose scale lies below the "
+        "dashed line with probability above 0.9 are dead; pruning takes them out.",
+    )
+
+
+def _expected_counts(
+    model: TableModel, frame: pd.DataFrame | None, target: int, observed: np.ndarray
+) -> np.ndarray | None:
+    """How many rows of the table are expected to have each count; needs the table."""
+    if frame is None:
+        return None
+    _, is_known = model.targets_of(frame)
+    inputs = model.plan.encode(frame[is_known])
+    counts = np.arange(min(int(observed.max()) + 2, 60))
+    posterior = model.estimator.posterior_
+    shape = (len(inputs), len(model.plan.targets))
+    below = [posterior.cdf(inputs, np.full(shape, float(count)))[:, target].sum() for count in counts]
+    return np.diff(below, prepend=0.0)
+
+
+def _predictions(page: Page, model: TableModel, frame: pd.DataFrame | None, outcome: dict[str, Any] | None) -> None:
+    page.heading("Predictions and how far to trust them")
+    if outcome is None:
+        page.text("No rows with known targets were held out or given, so there is nothing to compare with.")
+        return
+    page.text(f"On {outcome['whose']}.")
+    if model.has_classes:
+        _class_predictions(page, model, outcome)
+        return
+    rows = []
+    for score in outcome["scores"]:
+        figures_of = (f"{score['rmse']:.4g}", f"{score['log_likelihood']:.3f}", f"{score['crps']:.4g}")
+        coverage = tuple(f"{share:.0%}" for share in score["coverage"])
+        rows.append((score["target"], "model", *figures_of, *coverage))
+        constant = (score["constant_rmse"], score["constant_log_likelihood"], score["constant_crps"])
+        shown = (f"{constant[0]:.4g}", f"{constant[1]:.3f}", f"{constant[2]:.4g}")
+        rows.append(("", "constant predictor", *shown, "", "", "", ""))
+    columns = ("target", "", "RMSE", "log-lik.", "CRPS", "50 % holds", "80 %", "90 %", "95 %")
+    page.table(columns, rows)
+    for index, name in enumerate(model.plan.targets):
+        observed, mean, sd, pit = (outcome[part][:, index] for part in ("observed", "mean", "sd", "pit"))
+        page.figure(
+            figures.parity(observed, mean, sd, name), f"Observed {name} against its prediction, near the diagonal."
+        )
+        if not model.estimator.posterior_.likelihood.is_scaled:
+            expected = _expected_counts(model, frame, index, observed)
+            if expected is not None:
+                page.figure(
+                    figures.rootogram(observed, expected),
+                    f"Hanging rootogram of the counts of {name}.",
+                    "Square roots of how often each count was observed (bars that hang from the curve) and expected. "
+                    "A bar that does not reach zero: too many were expected; one that goes below: too few.",
+                )
+        page.figure(
+            figures.calibration(pit),
+            f"Histogram of predictive probabilities and coverage curve for {name}.",
+            "Grey: where nineteen in twenty calibrated models of this many rows would lie. A hump in the middle, or a "
+            "curve above the diagonal: intervals too wide. A valley, or a curve below: too narrow.",
+        )
+
+
+def _class_predictions(page: Page, model: TableModel, outcome: dict[str, Any]) -> None:
+    (score,) = outcome["scores"]
+    shown = (f"{score['accuracy']:.1%}", f"{score['log_likelihood']:.3f}", f"{score['brier']:.3f}")
+    constant = (f"{score['constant_accuracy']:.1%}", f"{score['constant_log_likelihood']:.3f}", "", "")
+    rows = [("model", *shown, f"{score['calibration_error']:.3f}"), ("constant predictor", *constant)]
+    page.table(("", "accuracy", "log-lik.", "Brier", "calibration error"), rows)
+    labels = [str(label) for label in model.estimator.classes_]
+    observed = outcome["observed"][:, 0].astype(int)
+    page.figure(
+        figures.confusion(observed, outcome["mean"].argmax(1), labels),
+        "Confusion matrix: rows by their class against the class predicted for them.",
+        "Rows of the table by their class, and what was predicted for them; the diagonal is right.",
+    )
+    page.figure(
+        figures.reliability(outcome["mean"].max(1), outcome["mean"].argmax(1) == observed),
+        "Accuracy against confidence, and how many rows had which confidence.",
+        "Of the rows predicted with a given confidence, how many were right. Below the diagonal: too sure of itself.",
+    )
+
+
+def _dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) -> None:
+    page.heading("What the strongest inputs do")
+    squares: dict[str, float] = {}
+    for name, norm in zip(model.plan.column_of_feature(), input_norms(model.estimator.posterior_), strict=True):
+        squares[name] = squares.get(name, 0.0) + float(norm) ** 2
+    ranked = sorted(squares, key=lambda name: -squares[name])
+    background = _background(model, frame)
+    curves = {}
+    for name in ranked[:MAX_CURVES]:
+        column = next(column for column in model.plan.columns if column.name == name)
+        found = _curve(model, column, background)
+        if found is not None:
+            curves[name] = found
+    if curves:
+        for index, target in enumerate(_answer_names(model)):
+            page.figure(
+                figures.dependences([curve[index] for curve in curves.values()], target),
+                f"Partial dependence of {target} on {', '.join(curves)}.",
+                "The prediction averaged over "
+                + ("rows of the table" if frame is not None else "a typical row")
+                + " with one input set to each value; the band holds 90 % of the posterior's functions.",
+            )
+    page.table(("input", "norm of its weights"), [(name, f"{np.sqrt(squares[name]):.3g}") for name in ranked])
+
+
+def _answer_names(model: TableModel) -> list[str]:
+    """What a prediction's columns are called: targets, or the first few classes."""
+    if not model.has_classes:
+        return list(model.plan.targets)
+    labels = [f"P({model.plan.targets[0]} = {label})" for label in model.estimator.classes_]
+    return labels[1:] if len(labels) == 2 else labels[:MAX_CURVES]
+
+
+def _background(model: TableModel, frame: pd.DataFrame | None) -> pd.DataFrame:
+    if frame is not None:
+        rows = np.linspace(0, len(frame) - 1, min(len(frame), MAX_BACKGROUND_ROWS)).astype(int)
+        return frame.iloc[rows].reset_index(drop=True)
+    typical = {}
+    for column in model.plan.columns:
+        counts = column.summary.get("counts", {})
+        typical[column.name] = column.fill if column.kind == "number" else max(counts, key=lambda v: counts[v])
+    return pd.DataFrame([typical])
+
+
+def _curve(model: TableModel, column: Column, background: pd.DataFrame) -> list[figures.Dependence] | None:
+    if column.kind == "category":
+        values: list[Any] = list(column.summary.get("counts", dict.fromkeys(column.categories)))[:8]
+    elif column.summary:
+        quantiles = column.summary["quantiles"]
+        values = [float(value) for value in np.linspace(quantiles[1], quantiles[5], NUM_POINTS)]
+    else:
+        return None
+    tables = [background.assign(**{column.name: value}) for value in values]
+    inputs = model.plan.encode(pd.concat(tables, ignore_index=True))
+    functions = model.estimator.posterior_.sample_functions(inputs, NUM_FUNCTIONS, 0)
+    averaged = functions.reshape(len(values), len(background), *functions.shape[1:]).mean(1)
+    lower, upper = np.quantile(averaged, [0.05, 0.95], axis=-1)
+    mean = averaged.mean(-1)
+    first = int(model.has_classes and mean.shape[1] == 2)  # of two classes the second says it all
+    return [
+        figures.Dependence(column.name, values, mean[:, index], lower[:, index], upper[:, index])
+        for index in range(first, mean.shape[1])
+    ]
+
+
+def _settings(page: Page, model: TableModel, notes: dict[str, Any]) -> None:
+    page.heading("Settings, and how to do it again")
+    source = notes.get("source")
+    if source:
+        page.code(_command(model, source))
+    settings = model.spec.get("settings", {})
+    page.table(("setting", "value"), [(key, _shown(value)) for key, value in settings.items()])
+    versions = model.spec.get("versions", {})
+    page.text("Made with " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".", is_note=True)
+
+
+def _command(model: TableModel, source: dict[str, Any]) -> str:
+    """The `pritchel fit` that makes this model again."""
+    defaults = type(model.estimator)().get_params()
+    words = ["pritchel", "fit", source["table"]]
+    for target in model.plan.targets:
+        words += ["--target", target]
+    for name, reason in model.plan.left_out.items():
+        if reason == "as told":
+            words += ["--drop", name]
+    words += ["--seed", str(source["seed"]), "--holdout", f"{source['holdout']:g}"]
+    if getattr(model.estimator, "likelihood", "gaussian") != "gaussian":
+        words += ["--likelihood", model.estimator.likelihood]
+    for option in ESTIMATOR_OPTIONS:
+        value = getattr(model.estimator, option.name, None)
+        if option.name in defaults and value != defaults[option.name] and value is not None:
+            flag = option.name.replace("_", "-")
+            if isinstance(value, bool) and option.parse is bool:
+                words.append(f"--{flag}" if value else f"--no-{flag}")
+            else:
+                words += [f"--{flag}", _shown(value).replace(" ", "").replace("True", "yes").replace("False", "no")]
+    return shlex.join(words)
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

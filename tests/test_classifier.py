@@ -1,0 +1,91 @@
+"""`HorseshoeClassifier`: scikit-learn's checks, probabilities, entropies, weights, pruning."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pritchel import HorseshoeClassifier
+from tests.conftest import TINY
+
+CHECKED = HorseshoeClassifier(
+    hidden=(4,), num_steps=300, num_members=1, learning_rate=0.05, num_draws=25, progress=False
+)
+
+
+@pytest.mark.slow  # two minutes; the regressor's own run every time
+@parametrize_with_checks([CHECKED])
+@pytest.mark.filterwarnings("ignore:The fit is no better than the constant predictor")
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.fixture(scope="module")
+def fitted(iris):
+    return HorseshoeClassifier(**{**TINY, "num_members": 2, "num_steps": 800}).fit(*iris)
+
+
+def test_three_classes_by_name(fitted, iris):
+    X, y = iris
+    assert fitted.score(X, y) > 0.95
+    proba = fitted.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(1), 1)
+    np.testing.assert_array_equal(fitted.predict(X), fitted.classes_[proba.argmax(1)])
+    index = np.searchsorted(fitted.classes_, y)
+    np.testing.assert_allclose(fitted.log_prob(X, y), np.log(proba[np.arange(150), index]))
+    np.testing.assert_allclose(fitted.predict_log_proba(X), np.log(proba))
+    with pytest.raises(ValueError, match="'rose', a class that the fit has not seen"):
+        fitted.log_prob(X[:1], ["rose"])
+
+
+def test_entropies_add_up_and_grow_away_from_the_data(fitted, iris):
+    X, _ = iris
+    parts = fitted.predict_uncertainty(X)
+    np.testing.assert_allclose(parts.total, parts.aleatoric + parts.epistemic, atol=1e-9)
+    proba = fitted.predict_proba(X)
+    np.testing.assert_allclose(parts.total, -(proba * np.log(np.maximum(proba, 1e-300))).sum(1))
+    sure, between = X[0], (X[60] + X[120]) / 2
+    total = fitted.predict_uncertainty(np.stack([sure, between])).total
+    assert total[1] > total[0]
+
+
+def test_samples_have_the_predicted_shares(fitted, iris):
+    X = iris[0][[60, 110]]
+    draws = fitted.sample_y(X, 4000)
+    for row, proba in zip(draws, fitted.predict_proba(X), strict=True):
+        share = np.array([(row == label).mean() for label in fitted.classes_])
+        assert np.all(np.abs(share - proba) < 0.05)
+    assert fitted.sample_functions(X, 7).shape == (2, 3, 7)
+
+
+def test_class_weight_moves_the_boundary():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1))
+    y = np.where(X[:, 0] + rng.normal(size=200) > 1.5, "rare", "common")
+    plain = HorseshoeClassifier(**TINY).fit(X, y)
+    balanced = HorseshoeClassifier(**TINY, class_weight="balanced").fit(X, y)
+    weighted = HorseshoeClassifier(**TINY, class_weight={"rare": 5.0, "common": 1.0}).fit(X, y)
+    shares = [(model.predict(X) == "rare").mean() for model in (plain, weighted, balanced)]
+    assert shares[0] < shares[1]
+    assert shares[0] < shares[2]
+
+
+def test_pruning_and_the_model_folder(fitted, iris, tmp_path):
+    X, _ = iris
+    small = fitted.prune(delta=0.01)
+    small.save(tmp_path / "m")
+    loaded = HorseshoeClassifier.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict_proba(X), small.predict_proba(X))
+    assert loaded.predict(X).tolist() == small.predict(X).tolist()
+    assert loaded.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="one class only"):
+        HorseshoeClassifier(**TINY).fit(np.ones((5, 1)), ["a"] * 5)

@@ -1,0 +1,104 @@
+"""Exports answer as the model does, without Pritchel; ArviZ gets what it asks for."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pritchel import HorseshoeRegressor
+from pritchel.data.tables import MISSING
+from pritchel.files.deployed import deployed
+from pritchel.files.numpy_export import write_numpy
+from pritchel.files.onnx_export import write_onnx
+from pritchel.table_model import TableModel, arrays_plan, training_table
+from tests.conftest import TINY
+
+
+@pytest.fixture(scope="module", params=["two networks of two layers", "one network, two targets, tanh"])
+def model(request) -> tuple[TableModel, pd.DataFrame]:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": 1e6 + rng.normal(size=60),  # single precision would lose this one
+            "age": np.where(rng.random(60) < 0.2, np.nan, rng.uniform(0, 9, 60)),
+            "town": rng.choice(np.asarray(["Ayr", 'O\'Bath "x"', None], object), 60),
+        }
+    )
+    frame["y"] = frame["size"] - 1e6 + (frame["town"] == "Ayr")
+    frame["z"] = frame["y"] ** 2
+    is_first = request.param.startswith("two")
+    choice = {"num_members": 2, "hidden": (5, 4)} if is_first else {"activation": "tanh", "linear": False}
+    data = training_table(frame, ["y"] if is_first else ["y", "z"], holdout=0.0, drop=["z"] if is_first else [])
+    estimator = HorseshoeRegressor(**{**TINY, "num_steps": 100, "num_draws": 30, **choice}).fit(*data.rows(False))
+    return TableModel(estimator, data.plan), frame
+
+
+def test_onnx_agrees(model, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    table_model, frame = model
+    path = write_onnx(deployed(table_model.estimator, table_model.plan), tmp_path / "m.onnx")
+    session = runtime.InferenceSession(str(path))
+    new = pd.concat([frame, frame.head(1).assign(town="never seen")])
+    feed = {
+        "size": new[["size"]].to_numpy(),
+        "age": new[["age"]].to_numpy(),
+        "town": new["town"].fillna(MISSING).to_numpy(object)[:, None],
+    }
+    mean, sd = session.run(["mean", "sd"], feed)
+    expected_mean, expected_sd = table_model.estimator.predict(table_model.plan.encode(new), return_std=True)
+    np.testing.assert_allclose(mean, expected_mean.reshape(mean.shape), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(sd, expected_sd.reshape(sd.shape), rtol=1e-4)
+    assert {node.name for node in session.get_inputs()} == {"size", "age", "town"}
+
+
+def test_the_numpy_file_agrees_and_imports_nothing_else(model, tmp_path):
+    table_model, frame = model
+    path = write_numpy(deployed(table_model.estimator, table_model.plan), tmp_path / "exported.py")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    code = (
+        "import sys, csv; sys.modules.update(dict.fromkeys(['pritchel', 'jax', 'sklearn', 'scipy', 'pandas']));"
+        "import exported; sys.argv = ['exported.py', 'rows.csv']; exported.main()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    lines = [line.split(",") for line in result.stdout.splitlines()]
+    got = np.asarray(lines[1:], float)
+    mean, sd = table_model.estimator.predict(table_model.plan.encode(frame), return_std=True)
+    pairs = np.stack([mean.reshape(60, -1), sd.reshape(60, -1)], -1).reshape(60, -1)
+    np.testing.assert_allclose(got, pairs, rtol=1e-5, atol=1e-5)
+    assert lines[0] == [f"{name}_{what}" for name in table_model.plan.targets for what in ("mean", "sd")]
+    for module in ("pickle", "pritchel", "eval", "exec"):
+        assert f"import {module}" not in path.read_text()
+
+
+def test_a_missing_extra_is_named(model, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ValueError, match=r"pritchel\[onnx\]"):
+        write_onnx(deployed(model[0].estimator, model[0].plan), tmp_path / "m.onnx")
+    monkeypatch.setitem(sys.modules, "arviz_base", None)
+    with pytest.raises(ImportError, match=r"pritchel\[arviz\]"):
+        model[0].estimator.to_arviz()
+
+
+def test_arviz_tree(fitted, table):
+    pytest.importorskip("arviz_base")
+    X, y = table
+    tree = fitted.to_arviz(X, y, num_draws=40)
+    assert tree["posterior"]["hidden1_weights"].shape == (1, 200, 4, 8)
+    assert tree["posterior_predictive"]["y"].shape == (1, 40, 60, 1)
+    np.testing.assert_array_equal(tree["observed_data"]["y"].values[:, 0], y)
+    mean = tree["posterior_predictive"]["f"].values[0].mean(0)[:, 0]
+    spread = tree["posterior_predictive"]["f"].values[0].std(0)[:, 0]
+    assert np.all(np.abs(mean - fitted.predict(X)) < 5 * spread / np.sqrt(40) + 1e-3)
+    mixed = np.log(np.exp(tree["log_likelihood"]["y"].values[0, :, :, 0]).mean(0))
+    assert np.abs(mixed - fitted.log_prob(X, y)).mean() < 0.2
+    assert set(fitted.to_arviz().children) == {"posterior"}
+
+
+def test_a_model_fitted_to_arrays_has_columns_too(fitted, table):
+    plan = arrays_plan(fitted)
+    frame = pd.DataFrame(table[0], columns=["x1", "x2", "x3"])
+    np.testing.assert_array_equal(plan.encode(frame), table[0])
+    np.testing.assert_allclose(TableModel(fitted, plan).predict(frame)["mean"], fitted.predict(table[0]))
