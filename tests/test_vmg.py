@@ -127,10 +127,12 @@ def test_contract_of_every_family(x64, hidden):
     contract.test_contract(None, "vmg", "gaussian", hidden)
 
 
+@pytest.mark.slow  # many Cholesky factors in one batch, which now and then stalls XLA's two-thread pool for good
 def test_sampled_output_has_the_moments_of_weight_draws(x64):
     contract.test_sampled_output_has_the_moments_of_weight_draws(None, "vmg", "gaussian", (5,))
 
 
+@pytest.mark.slow  # many Cholesky factors in one batch, which now and then stalls XLA's two-thread pool for good
 def test_moments_output_is_exact_for_one_hidden_layer(x64):
     """Given the noise on the pseudo data, units are integrated out exactly; the noise itself is drawn."""
     model, guide = contract.build("vmg", "gaussian", (5,), linear=False)
