@@ -122,6 +122,7 @@ def test_shape_of_the_precisions_is_the_best(weights):
     assert all(bound(best, np.exp(log_mean)) > bound(best * factor, np.exp(log_mean)) for factor in (0.7, 0.95, 1.05))
 
 
+@pytest.mark.slow  # likewise
 @pytest.mark.parametrize("hidden", [(5,), (5, 4)], ids=["1", "2"])
 def test_contract_of_every_family(x64, hidden):
     contract.test_contract(None, "vmg", "gaussian", hidden)
