@@ -89,3 +89,21 @@ def log_det_diag_plus_low_rank(
     if factor.shape[1] == 1:  # the paper's case: no factorization to compile
         return log_diag.sum() + jnp.log(inner[0, 0])
     return log_diag.sum() + 2 * jnp.log(jnp.diagonal(jnp.linalg.cholesky(inner))).sum()
+
+
+def whiten(
+    matrix: Float[AnyArray, "size size"], values: Float[AnyArray, "size columns"]
+) -> Float[AnyArray, "size columns"]:
+    r"""$L^{-1} B$ with $LL^\top$ the given positive definite matrix, by elimination: for matrices of a few rows.
+
+    Plain arithmetic on purpose. LAPACK's calls, batched by `vmap`, can wait for ever for a thread on a machine of two
+    cores; these few steps cannot.
+    """
+    size = matrix.shape[0]
+    left, index, rows = jnp.concatenate([matrix, values], axis=1), np.arange(size), []
+    for step in range(size):
+        scale = jax.lax.rsqrt(left[step, step])
+        rows.append(left[step] * scale)
+        below = jnp.where(index > step, left[:, step] * scale, 0.0)
+        left = left - jnp.tensordot(below, rows[-1], 0)
+    return jnp.stack(rows)[:, size:]

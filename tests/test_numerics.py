@@ -46,3 +46,11 @@ def test_log_normal_moment(x64, power):
 def test_gauss_hermite_integrates_polynomials():
     nodes, weights = numerics.gauss_hermite(5)
     assert weights @ nodes**8 == pytest.approx(105.0)  # the eighth moment of N(0, 1)
+
+
+def test_whitening_is_the_inverse_cholesky_factor(x64):
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(6, 6))
+    matrix, values = root @ root.T + 0.1 * np.eye(6), rng.normal(size=(6, 4))
+    expected = np.linalg.solve(np.linalg.cholesky(matrix), values)
+    np.testing.assert_allclose(numerics.whiten(jnp.asarray(matrix), jnp.asarray(values)), expected, rtol=1e-9)

@@ -15,7 +15,7 @@ from scipy.special import digamma, gammaln
 from pritchel.guide.base import LayerGuide, LayerStart, family
 from pritchel.guide.independent import IndependentLayer
 from pritchel.guide.normal import carried_var, project_mean
-from pritchel.numerics import LOG_2PI, Outer, as_parameter
+from pritchel.numerics import LOG_2PI, Outer, as_parameter, whiten
 from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, PseudoNoise, Scalar
 
 NUM_PSEUDO = 10
@@ -96,31 +96,28 @@ class PseudoDataNormal(eqx.Module):
         cov = (pseudo * self.row_var) @ pseudo.T
         return cov, 1e-6 + 1e-5 * jnp.diagonal(cov).mean()
 
-    def whitened(self, values: Float[AnyArray, "pseudo columns"]) -> Float[AnyArray, "pseudo columns"]:
-        r"""$L^{-1}$ times the values, with $LL^\top = S_{11}$."""
+    def pull(
+        self, weights: BaseWeights, outputs: Float[AnyArray, "pseudo units"]
+    ) -> tuple[BaseWeights, Float[AnyArray, "pseudo rows"]]:
+        r"""$W + UA^\top S_{11}^{-1}(B - AW)$, and $L^{-1}AU$ with $LL^\top = S_{11}$: what that takes from $U$."""
         cov, extra = self.pseudo_cov()
-        root = jnp.linalg.cholesky(cov + extra * jnp.eye(self.num_pseudo, dtype=cov.dtype))
-        return jax.scipy.linalg.solve_triangular(root, values, lower=True)
-
-    def whitened_cross(self) -> Float[AnyArray, "pseudo rows"]:
-        r"""$L^{-1} A U$: how the pseudo data pull on the rows."""
-        return self.whitened(self.raw_pseudo_inputs * self.input_scale * self.row_var)
-
-    def pulled(self, weights: BaseWeights, outputs: Float[AnyArray, "pseudo units"]) -> BaseWeights:
-        r"""$W + UA^\top S_{11}^{-1}(B - AW)$."""
-        gap = outputs - self.raw_pseudo_inputs * self.input_scale @ weights
-        return weights + self.whitened_cross().T @ self.whitened(gap)
+        pseudo = self.raw_pseudo_inputs * self.input_scale
+        both = jnp.concatenate([pseudo * self.row_var, outputs - pseudo @ weights], axis=1)
+        both = whiten(cov + extra * jnp.eye(self.num_pseudo, dtype=cov.dtype), both)
+        cross, gap = both[:, : weights.shape[0]], both[:, weights.shape[0] :]
+        return weights + cross.T @ gap, cross
 
     @property
     def mean(self) -> BaseWeights:
         """E of the weights given the pseudo data."""
-        return self.input_scale * self.pulled(self.raw_mean, self.pseudo_outputs)
+        return self.input_scale * self.pull(self.raw_mean, self.pseudo_outputs)[0]
 
     def project_moments(
         self, inputs: Inputs, input_var: Inputs | None = None
     ) -> tuple[Projections, Projections | Outer]:
         """Mean and variance of `[inputs, 1] @ weights` given the pseudo data."""
-        mean, row_var, cross = self.mean, self.row_var, self.whitened_cross()
+        mean, cross = self.pull(self.raw_mean, self.pseudo_outputs)
+        mean, row_var = self.input_scale * mean, self.row_var
         spread = inputs**2 @ row_var[:-1] + row_var[-1]
         spread = jnp.maximum(spread - (project_mean(cross.T, inputs) ** 2).sum(-1), MIN_VAR_SHARE * spread)
         spread, cols = self.input_scale**2 * spread, self.col_var
@@ -136,7 +133,7 @@ class PseudoDataNormal(eqx.Module):
         col_sd = jnp.exp(self.log_col_sd)
         free = self.raw_mean + jnp.exp(self.log_row_sd)[:, None] * noise[:rows] * col_sd
         slack = jnp.sqrt(self.pseudo_cov()[1]) * noise[rows:] * col_sd
-        return self.input_scale * self.pulled(free, self.pseudo_outputs - slack)
+        return self.input_scale * self.pull(free, self.pseudo_outputs - slack)[0]
 
     def expected_sq_sum(self) -> Scalar:
         r"""$E[t_r]\,E[t_c]\,E\|W\|^2$."""
