@@ -122,18 +122,18 @@ def test_shape_of_the_precisions_is_the_best(weights):
     assert all(bound(best, np.exp(log_mean)) > bound(best * factor, np.exp(log_mean)) for factor in (0.7, 0.95, 1.05))
 
 
-@pytest.mark.slow  # likewise
+@pytest.mark.slow  # compiles every piece of two networks
 @pytest.mark.parametrize("hidden", [(5,), (5, 4)], ids=["1", "2"])
 def test_contract_of_every_family(x64, hidden):
     contract.test_contract(None, "vmg", "gaussian", hidden)
 
 
-@pytest.mark.slow  # many Cholesky factors in one batch, which now and then stalls XLA's two-thread pool for good
+@pytest.mark.slow  # Monte Carlo over whole networks
 def test_sampled_output_has_the_moments_of_weight_draws(x64):
     contract.test_sampled_output_has_the_moments_of_weight_draws(None, "vmg", "gaussian", (5,))
 
 
-@pytest.mark.slow  # many Cholesky factors in one batch, which now and then stalls XLA's two-thread pool for good
+@pytest.mark.slow  # Monte Carlo over whole networks
 def test_moments_output_is_exact_for_one_hidden_layer(x64):
     """Given the noise on the pseudo data, units are integrated out exactly; the noise itself is drawn."""
     model, guide = contract.build("vmg", "gaussian", (5,), linear=False)
