@@ -10,6 +10,7 @@ from pritchel.files.expressions import Expression, ExpressionOps, as_source
 from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodStart
 from pritchel.model.likelihoods.base import NumpyOps
 from pritchel.posterior.mixture import mixed_cdf, mixed_quantile
+from pritchel.posterior.predictive_checks import predictive_checks
 from tests.conftest import TINY, gaussian
 
 COUNTS = ("poisson", "negative_binomial")
@@ -270,3 +271,38 @@ def test_two_targets_each_with_their_own_noise(made_up):
         assert model.predict(X).shape == (150, 2)
         noise = np.median(model.predict_uncertainty(X).aleatoric, axis=0)
         assert noise[1] > 2 * noise[0]
+
+
+def test_predictive_checks_find_what_poisson_noise_cannot_make(made_up):
+    """Counts with a spread that only the negative binomial has."""
+    X, f, _ = made_up
+    y = np.random.default_rng(2).negative_binomial(0.7, 0.7 / (0.7 + np.exp(f + 1))).astype(float)
+    above = {}
+    for name in COUNTS:
+        model = HorseshoeRegressor(**{**TINY, "num_steps": 500, "likelihood": name}).fit(X, y)
+        above[name] = {check.statistic: check.above for check in model.check_predictions(X, y)}
+    assert above["poisson"]["share of zeros"] < 0.02
+    assert above["poisson"]["largest"] < 0.05
+    assert 0.02 < above["negative_binomial"]["share of zeros"] < 0.98
+
+
+def test_predictive_checks_are_uniform_where_the_model_is_right():
+    """Tables from the model itself: the share of made-up values above theirs has mean a half and no more spread."""
+    rng = np.random.default_rng(0)
+    shares = []
+    for _ in range(300):
+        observed, made_up = rng.normal(size=(20, 1)), rng.normal(size=(20, 1, 50))
+        (check,) = predictive_checks(observed, made_up, ["y"], {"sd": np.std})
+        shares.append(check.above)
+    assert stats.kstest(shares, "uniform").pvalue > 0.001
+    assert np.mean(shares) == pytest.approx(0.5, abs=5 * np.sqrt(1 / 12 / 300))
+
+
+def test_a_statistic_of_ones_own(made_up):
+    X, _, targets = made_up
+    model = HorseshoeRegressor(**{**TINY, "num_steps": 50}).fit(X, np.column_stack([targets["poisson"]] * 2))
+    checks = model.check_predictions(X, np.column_stack([targets["poisson"]] * 2), {"median": np.median}, n_samples=20)
+    assert [(check.target, check.statistic) for check in checks] == [("y1", "median"), ("y2", "median")]
+    assert checks[0].observed == np.median(targets["poisson"])
+    with pytest.raises(ValueError, match="150 rows and 2"):
+        model.check_predictions(X, targets["poisson"])

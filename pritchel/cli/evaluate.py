@@ -14,7 +14,8 @@ def evaluate(
     na_value: NaValues = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a model on a table that has the targets: RMSE, log-likelihood, CRPS, coverage, calibration curve.
+    """Score a model on a table that has the targets: RMSE, log-likelihood, CRPS, coverage, calibration
+    curve (classes: accuracy, Brier score, calibration error), and posterior-predictive checks.
 
     The constant predictor beside it knows the mean and spread of the rows the model was fitted to.
 
@@ -25,7 +26,7 @@ def evaluate(
         from rich.table import Table
 
         from pritchel.cli.fitting import score_notes
-        from pritchel.cli.scores import scores_table
+        from pritchel.cli.scores import checks_table, scores_table
         from pritchel.data.tables import read_table
         from pritchel.estimators.evaluate import calibration_curve
         from pritchel.table_model import TableModel
@@ -49,3 +50,4 @@ def evaluate(
             for nominal, observed in list(zip(curve["nominal"], curve["observed"], strict=True))[1::4]:
                 shown.add_row(f"{nominal:.0%}", f"{observed:.0%}")
             console.print(shown)
+        console.print(checks_table(notes["checks"]))

@@ -160,8 +160,26 @@ def _read(asked: FitRequest) -> tuple[Any, bool, dict[str, Any]]:
         labels, counts = np.unique(data.targets.astype(str), return_counts=True)
         shown = ", ".join(f"{label} ({count})" for label, count in zip(labels, counts, strict=True))
         say(f"{targets[0]} is taken as {len(labels)} classes: {shown}")
+    elif asked.likelihood == "auto":
+        for index, name in enumerate(targets):
+            _hint_at_codes(name, data.targets[:, index])
     source = {"table": asked.table, "rows": len(frame), "without_target": data.num_without_target}
     return data, classes, {**source, "seed": asked.seed, "holdout": asked.holdout}
+
+
+MAX_CODES = 10
+
+
+def _hint_at_codes(target: str, values: Any) -> None:
+    """Few distinct whole numbers may be codes of classes, or counts; they are taken as numbers unless told."""
+    import numpy as np
+
+    distinct = np.unique(values)
+    if len(distinct) <= min(MAX_CODES, len(values) // 2) and np.array_equal(distinct, np.round(distinct)):
+        say(
+            f"{target} has {len(distinct)} distinct whole numbers and is taken as numbers; for classes add "
+            "--likelihood categorical, for counts --likelihood poisson."
+        )
 
 
 def _facts(model: Any, output: Path, is_interrupted: bool) -> dict[str, Any]:

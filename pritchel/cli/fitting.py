@@ -50,9 +50,10 @@ def fit_with_notes(
 
 
 def score_notes(outcome: Evaluation) -> dict[str, Any]:
-    """Scores as plain values, one dictionary a target."""
+    """Scores and predictive checks as plain values."""
     scores = [{name: _plain(value) for name, value in score._asdict().items()} for score in outcome.scores]
-    return {"scores": scores, "num_scored": len(outcome.observed)}
+    checks = [check._asdict() for check in outcome.checks]
+    return {"scores": scores, "num_scored": len(outcome.observed), "checks": checks}
 
 
 def _plain(value: Any) -> Any:

@@ -41,3 +41,16 @@ def _class_table(scores: list[dict[str, Any]], num_rows: int, title: str) -> Tab
         constant = (f"{score['constant_accuracy']:.1%}", f"{score['constant_log_likelihood']:.3f}")
         table.add_row("", "constant predictor", *constant, "", "")
     return table
+
+
+def checks_table(checks: list[dict[str, Any]]) -> Table:
+    """What was observed beside what tables made up by the model show."""
+    table = Table(
+        title="Made-up tables against the real one", caption="Outside the range: the model does not make such tables."
+    )
+    for column in ("target", "statistic", "observed", "nine in ten made-up"):
+        table.add_column(column, justify="left" if column in ("target", "statistic") else "right")
+    for check in checks:
+        spread = f"{check['lower']:.4g} to {check['upper']:.4g}"
+        table.add_row(check["target"], check["statistic"], f"{check['observed']:.4g}", spread)
+    return table

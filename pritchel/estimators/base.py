@@ -4,7 +4,7 @@ import copy
 import hashlib
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -29,10 +29,12 @@ from pritchel.model.scales import HALF_CAUCHY
 from pritchel.posterior import diagnostics
 from pritchel.posterior.draws import Member
 from pritchel.posterior.predict import Posterior
+from pritchel.posterior.predictive_checks import PredictiveCheck, Statistic, predictive_checks
 from pritchel.posterior.prune import DELTA, P0, PruneReport, PruneReports, prune, surviving_units
 from pritchel.records import versions
 
 MAX_COLLAPSE_ROWS = 2000
+MAX_CHECKED_ROWS = 20_000
 
 
 def default_steps(num_rows: int) -> tuple[int, int]:
@@ -219,6 +221,31 @@ class HorseshoeEstimator(BaseEstimator):
             )
         return smaller
 
+    def check_predictions(
+        self,
+        X: Any,
+        y: Any,
+        statistics: Mapping[str, Statistic] | None = None,
+        *,
+        n_samples: int = 200,
+        random_state: int = 0,
+    ) -> list[PredictiveCheck]:
+        """Posterior-predictive checks: statistics of y beside those of `n_samples` tables made up by the model for X.
+
+        A statistic is a function from a column of targets to a number, given by name; by default mean, spread and
+        extremes, for counts also the share of zeros and the variance over the mean, for classes every share. Of more
+        than 20,000 rows that many are taken at random.
+        """
+        observed = self._known_targets(self._check_inputs(X), y)
+        rows = np.arange(len(observed))
+        if len(rows) > MAX_CHECKED_ROWS:
+            rows = np.sort(np.random.default_rng(random_state).choice(rows, MAX_CHECKED_ROWS, replace=False))
+        chosen = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
+        made_up = self.sample_y(chosen, n_samples, random_state)  # pyright: ignore[reportAttributeAccessIssue]
+        names = ["y"] if observed.shape[1] == 1 else [f"y{index + 1}" for index in range(observed.shape[1])]
+        made_up = made_up.reshape(len(rows), observed.shape[1], n_samples)
+        return predictive_checks(observed[rows], made_up, names, statistics or self._statistics())
+
     def __getstate__(self):
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_train_data"}
@@ -333,6 +360,14 @@ class HorseshoeEstimator(BaseEstimator):
         self._likelihood.check_targets(targets)
         self._is_single_target = targets.ndim == 1
         return np.ascontiguousarray(inputs), targets.reshape(len(targets), -1), weights
+
+    def _known_targets(self, inputs: np.ndarray, y: Any) -> np.ndarray:
+        """Targets to compare predictions with: (rows, targets), checked against the fit."""
+        raise NotImplementedError
+
+    def _statistics(self) -> Mapping[str, Statistic]:
+        """What a predictive check looks at unless told otherwise."""
+        raise NotImplementedError
 
     def _check_inputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

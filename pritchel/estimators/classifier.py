@@ -1,5 +1,6 @@
 """`HorseshoeClassifier`: the same priors, families and pruning for classes."""
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from pritchel.estimators.arguments import with_arguments
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.model.likelihoods import LIKELIHOODS, Likelihood
 from pritchel.posterior.predict import Uncertainty
+from pritchel.posterior.predictive_checks import Statistic, class_statistics
 
 
 @with_arguments(without=("noise_prior",), class_weight=None, label_noise=0.0)
@@ -99,6 +101,12 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         """Draws of the probabilities, one weight draw for all rows: (rows, classes, samples)."""
         checks.check_integer("n_samples", n_samples, at_least=1)
         return self._posterior.sample_functions(self._check_inputs(X), int(n_samples), int(random_state))
+
+    def _known_targets(self, inputs: np.ndarray, y: Any) -> np.ndarray:
+        return self.classes_[self._class_index(y).astype(int)][:, None]
+
+    def _statistics(self) -> Mapping[str, Statistic]:
+        return class_statistics(self.classes_)
 
     def _class_index(self, y: Any) -> np.ndarray:
         labels = np.asarray(y)

@@ -6,6 +6,8 @@ import numpy as np
 import scoringrules
 from scipy import stats
 
+from pritchel.posterior.predictive_checks import PredictiveCheck
+
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 NUM_SAMPLES = 400
 MAX_SAMPLED_FLOATS = 4_000_000
@@ -46,6 +48,7 @@ class Evaluation(NamedTuple):
     mean: np.ndarray  # or probabilities
     sd: np.ndarray
     pit: np.ndarray  # P(y <= observed) under the prediction: uniform where that is calibrated; none for classes
+    checks: list[PredictiveCheck]
 
 
 def evaluate(
@@ -85,7 +88,7 @@ def evaluate(
                 float(np.mean(scoringrules.crps_normal(y[:, index], location, scale))),
             )
         )
-    return Evaluation(scores, y, mean, spread.total, pit)
+    return Evaluation(scores, y, mean, spread.total, pit, _checks(estimator, X, y, targets))
 
 
 def _pit(posterior: Any, inputs: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -126,7 +129,15 @@ def _evaluate_classes(
         float(np.log(np.maximum(shares[index], 1e-12)).mean()),
     )
     nothing = np.zeros((len(index), 0))
-    return Evaluation([score], index[:, None].astype(float), probabilities, nothing, nothing)
+    made_up = _checks(estimator, X, labels, [target])
+    return Evaluation([score], index[:, None].astype(float), probabilities, nothing, nothing, made_up)
+
+
+def _checks(estimator: Any, X: np.ndarray, y: np.ndarray, targets: list[str]) -> list[PredictiveCheck]:
+    """Predictive checks under the targets' own names."""
+    checks = estimator.check_predictions(X, y)
+    names = np.repeat(targets, len(checks) // len(targets))
+    return [check._replace(target=str(name)) for check, name in zip(checks, names, strict=True)]
 
 
 def reliability_curve(confidence: np.ndarray, is_right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,6 +1,6 @@
 """`HorseshoeRegressor`: the whole method behind scikit-learn's interface."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from pritchel.model.likelihoods import LIKELIHOODS, Likelihood
 from pritchel.model.network import forward
 from pritchel.model.prior_draws import draw_prior_weights
 from pritchel.posterior.predict import Uncertainty
+from pritchel.posterior.predictive_checks import COUNTS, NUMBERS, Statistic
 
 
 @with_arguments(likelihood="gaussian", student_dof=4.0)
@@ -131,14 +132,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     def log_prob(self, X: Any, y: Any) -> np.ndarray:
         """Log predictive density of each row's target (several targets: their joint density)."""
         inputs = self._check_inputs(X)
-        targets = np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
-        targets = targets[:, None] if targets.ndim == 1 else targets
-        wanted = (len(inputs), self._num_targets)
-        if targets.shape != wanted:
-            raise ValueError(
-                f"y must have {wanted[0]} rows and {wanted[1]} target(s), as X and the fit have; got {targets.shape}."
-            )
-        return self._posterior.log_density(inputs, targets)
+        return self._posterior.log_density(inputs, self._known_targets(inputs, y))
 
     def to_arviz(self, X: Any = None, y: Any = None, num_draws: int = 100) -> Any:
         """An ArviZ data tree of posterior draws; with X and y also predictions, log-likelihoods, observations."""
@@ -185,6 +179,19 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+    def _known_targets(self, inputs: np.ndarray, y: Any) -> np.ndarray:
+        targets = np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
+        targets = targets[:, None] if targets.ndim == 1 else targets
+        wanted = (len(inputs), self._num_targets)
+        if targets.shape != wanted:
+            raise ValueError(
+                f"y must have {wanted[0]} rows and {wanted[1]} target(s), as X and the fit have; got {targets.shape}."
+            )
+        return targets
+
+    def _statistics(self) -> Mapping[str, Statistic]:
+        return NUMBERS if self._posterior.likelihood.is_scaled else COUNTS
 
     def _sample(self, sampler: Callable, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
         checks.check_integer("n_samples", n_samples, at_least=1)

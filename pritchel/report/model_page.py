@@ -40,10 +40,13 @@ def _outcome(model: TableModel, frame: pd.DataFrame | None) -> dict[str, Any] | 
         outcome = model.evaluate(frame)
         scores = [score._asdict() for score in outcome.scores]
         arrays = {part: getattr(outcome, part) for part in ("observed", "mean", "sd", "pit")}
-        return {**arrays, "scores": scores, "whose": f"the {len(outcome.observed):,} rows of the given table"}
+        checks = [check._asdict() for check in outcome.checks]
+        whose = f"the {len(outcome.observed):,} rows of the given table"
+        return {**arrays, "scores": scores, "checks": checks, "whose": whose}
     if model.notes.get("scores") and "pit" in model.arrays:
         whose = f"{model.notes['num_scored']:,} rows held out from the fit"
-        return {**model.arrays, "scores": model.notes["scores"], "whose": whose}
+        checks = model.notes.get("checks", [])  # a folder written before there were any has none
+        return {**model.arrays, "scores": model.notes["scores"], "checks": checks, "whose": whose}
     return None
 
 
@@ -150,7 +153,21 @@ def _predictions(page: Page, model: TableModel, frame: pd.DataFrame | None, outc
     page.text(f"On {outcome['whose']}.")
     if model.has_classes:
         _class_predictions(page, model, outcome)
-        return
+    else:
+        _number_predictions(page, model, frame, outcome)
+    if outcome["checks"]:
+        page.text(
+            "Tables that the model makes up for the same inputs, against the real one. An observed figure outside the "
+            "range says what the model does not capture."
+        )
+        rows = [
+            (c["target"], c["statistic"], f"{c['observed']:.4g}", f"{c['lower']:.4g} to {c['upper']:.4g}")
+            for c in outcome["checks"]
+        ]
+        page.table(("target", "statistic", "observed", "in nine of ten made-up tables"), rows)
+
+
+def _number_predictions(page: Page, model: TableModel, frame: pd.DataFrame | None, outcome: dict[str, Any]) -> None:
     rows = []
     for score in outcome["scores"]:
         figures_of = (f"{score['rmse']:.4g}", f"{score['log_likelihood']:.3f}", f"{score['crps']:.4g}")
