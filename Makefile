@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all check format bench bench-quality bench-foundation clean
+.PHONY: demo test test-all check format bench bench-quality bench-likelihoods clean
 
 demo: $(VENV)/.demo
 	$(BIN)/pritchel demo
@@ -29,8 +29,8 @@ bench: $(VENV)/.dev
 bench-quality: $(VENV)/.dev
 	$(BIN)/python benchmarks/quality.py
 
-bench-foundation: $(VENV)/.dev
-	$(BIN)/python benchmarks/foundation.py
+bench-likelihoods: $(VENV)/.dev
+	$(BIN)/python benchmarks/likelihoods.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,11 +1,17 @@
-"""Classes, counts, outliers and wrong labels: against simple models and the constant predictor, five splits each."""
+"""Classes, counts, outliers and wrong labels: against simple models and the constant predictor, five splits each.
+
+Every fit is one line of `results/likelihoods_runs.jsonl`; a run that was stopped goes on where it was.
+"""
 
 import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from common import table, with_error, write
+from common import RESULTS, table, with_error, write
 from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
@@ -14,129 +20,237 @@ from sklearn.preprocessing import StandardScaler
 
 from pritchel import HorseshoeClassifier, HorseshoeRegressor
 from pritchel.estimators.evaluate import calibration_error
+from pritchel.records import Records
 
-SPLITS = range(5)
-
-
-def class_scores(model, X, y):
-    """Accuracy, log-likelihood, calibration error."""
-    proba = model.predict_proba(X)
-    index = np.searchsorted(model.classes_, y)
-    own = proba[np.arange(len(y)), index]
-    is_right = proba.argmax(1) == index
-    return is_right.mean(), np.log(np.maximum(own, 1e-12)).mean(), calibration_error(proba.max(1), is_right)
+NUM_SPLITS = 5
+DIGIT_LAYERS = (200, 200)
+NUM_BINS = 10
+NOISY_SHARE, SPOILED_SHARE = 0.3, 0.1
 
 
-def rows_of(name, runs, units):
-    """One row of the table a method."""
-    for method, values in runs.items():
-        columns = [with_error(column) for column in zip(*values, strict=True)]
-        yield (name, method, *columns, f"{np.mean(units):.1f}" if method.startswith("Pritchel") and units else "")
+class Split(NamedTuple):
+    """Rows to fit, rows to score on, and the split's number."""
+
+    X: np.ndarray
+    y: np.ndarray
+    test_X: np.ndarray
+    test_y: np.ndarray
+    seed: int
 
 
-def classes() -> list[tuple]:
-    rows = []
-    for name, load, options in (
-        ("breast cancer", load_breast_cancer, {}),
-        ("wine", load_wine, {}),
-        ("digits, 200 + 200 units offered", load_digits, {"hidden": (200, 200), "num_members": 2}),
-    ):
+# --- tables: a split's number to its rows ---
+
+
+def classes_of(load: Callable) -> Callable[[int], Split]:
+    def split(seed: int) -> Split:
         X, y = load(return_X_y=True)
-        runs, units = {}, []
-        for split in SPLITS:
-            X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=split, stratify=y)
-            mine = HorseshoeClassifier(random_state=split, progress=False, **options).fit(X_train, y_train)
-            units.append(np.atleast_2d(mine.units_kept_).sum(1).mean())
-            methods = {
-                "Pritchel": mine,
-                "Pritchel, pruned": mine.prune(),
-                "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
-                "MLPClassifier": make_pipeline(
-                    StandardScaler(), MLPClassifier(options.get("hidden", (100,)), max_iter=1000, random_state=split)
-                ),
-            }
-            for method, model in methods.items():
-                fitted = model if method.startswith("Pritchel") else model.fit(X_train, y_train)
-                runs.setdefault(method, []).append(class_scores(fitted, X_test, y_test))
-            shares = np.bincount(y_train) / len(y_train)
-            constant = ((y_test == shares.argmax()).mean(), np.log(shares[y_test]).mean(), 0.0)
-            runs.setdefault("constant", []).append(constant)
-        rows += rows_of(name, runs, units)
-    return rows
+        X, test_X, y, test_y = train_test_split(X, y, random_state=seed, stratify=y)
+        return Split(X, y, test_X, test_y, seed)
+
+    return split
 
 
-def wrong_labels() -> list[tuple]:
+def wrong_labels(seed: int) -> Split:
     """Three in ten training labels of breast cancer replaced by one drawn at random."""
-    X, y = load_breast_cancer(return_X_y=True)
-    runs: dict[str, list] = {}
-    for split in SPLITS:
-        X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=split, stratify=y)
-        rng = np.random.default_rng(split)
-        noisy = np.where(rng.random(len(y_train)) < 0.3, rng.integers(0, 2, len(y_train)), y_train)
-        for method, noise in (("Pritchel, label_noise=0.3", 0.3), ("Pritchel, labels trusted", 0.0)):
-            mine = HorseshoeClassifier(random_state=split, progress=False, label_noise=noise).fit(X_train, noisy)
-            runs.setdefault(method, []).append(class_scores(mine, X_test, y_test))
-        plain = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)).fit(X_train, noisy)
-        runs.setdefault("logistic regression", []).append(class_scores(plain, X_test, y_test))
-    return list(rows_of("breast cancer, 30 % of labels random", runs, []))
+    clean, rng = classes_of(load_breast_cancer)(seed), np.random.default_rng(seed)
+    is_drawn = rng.random(len(clean.y)) < NOISY_SHARE
+    return clean._replace(y=np.where(is_drawn, rng.integers(0, 2, len(clean.y)), clean.y))
 
 
-def outliers() -> list[tuple]:
-    """Diabetes with one training target in ten multiplied by ten; clean test rows."""
+def diabetes(seed: int) -> Split:
     X, y = load_diabetes(return_X_y=True)
-    runs: dict[str, list] = {}
-    for split in SPLITS:
-        X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=split)
-        spoiled = np.where(np.random.default_rng(split).random(len(y_train)) < 0.1, 10 * y_train, y_train)
-        for likelihood in ("student_t", "gaussian"):
-            options = {"student_dof": 2.5} if likelihood == "student_t" else {}
-            mine = HorseshoeRegressor(random_state=split, progress=False, likelihood=likelihood, **options)
-            mine.fit(X_train, spoiled)
-            rmse = np.sqrt(np.mean((mine.predict(X_test) - y_test) ** 2))
-            runs.setdefault(f"Pritchel, {likelihood}", []).append((rmse, mine.log_prob(X_test, y_test).mean()))
-        away = y_test - spoiled.mean()
-        runs.setdefault("constant", []).append(
-            (np.sqrt(np.mean(away**2)), stats.norm.logpdf(away, 0, spoiled.std()).mean())
-        )
-    return list(rows_of("diabetes, one target in ten tenfold", runs, []))
+    X, test_X, y, test_y = train_test_split(X, y, random_state=seed)
+    return Split(X, y, test_X, test_y, seed)
 
 
-def counts() -> list[tuple]:
-    """Made-up counts: a bent rate, with and without more spread than Poisson."""
-    rows = []
-    for name, spread in (("Poisson counts", None), ("overdispersed counts", 2.0)):
-        runs: dict[str, list] = {}
-        for split in SPLITS:
-            rng = np.random.default_rng(split)
-            X = rng.normal(size=(800, 4))
-            rate = np.exp(1 + np.sin(2 * X[:, 0]) + 0.5 * X[:, 1])
-            y = rng.poisson(rate if spread is None else rate * rng.gamma(spread, 1 / spread, 800)).astype(float)
-            for likelihood in ("poisson", "negative_binomial", "gaussian"):
-                mine = HorseshoeRegressor(random_state=split, progress=False, likelihood=likelihood, num_members=2)
-                mine.fit(X[:600], y[:600])
-                rmse = np.sqrt(np.mean((mine.predict(X[600:]) - y[600:]) ** 2))
-                runs.setdefault(f"Pritchel, {likelihood}", []).append((rmse, mine.log_prob(X[600:], y[600:]).mean()))
-            plain = PoissonRegressor(alpha=1e-3, max_iter=1000).fit(X[:600], y[:600]).predict(X[600:])
-            own = (np.sqrt(np.mean((plain - y[600:]) ** 2)), stats.poisson.logpmf(y[600:], plain).mean())
-            runs.setdefault("Poisson regression", []).append(own)
-            mean = y[:600].mean()
-            own = (np.sqrt(np.mean((mean - y[600:]) ** 2)), stats.poisson.logpmf(y[600:], mean).mean())
-            runs.setdefault("constant", []).append(own)
-        rows += rows_of(name, runs, [])
-    return rows
+def outliers(seed: int) -> Split:
+    """One training target in ten is tenfold; test rows are clean."""
+    clean = diabetes(seed)
+    is_spoiled = np.random.default_rng(seed).random(len(clean.y)) < SPOILED_SHARE
+    return clean._replace(y=np.where(is_spoiled, 10 * clean.y, clean.y))
+
+
+def counts_of(dispersion: float | None) -> Callable[[int], Split]:
+    """A bent rate; with a dispersion, more spread than Poisson."""
+
+    def split(seed: int) -> Split:
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(800, 4))
+        rate = np.exp(1 + np.sin(2 * X[:, 0]) + 0.5 * X[:, 1])
+        if dispersion is not None:
+            rate = rate * rng.gamma(dispersion, 1 / dispersion, 800)
+        y = rng.poisson(rate).astype(float)
+        return Split(X[:600], y[:600], X[600:], y[600:], seed)
+
+    return split
+
+
+# --- methods: a split to its scores ---
+
+
+def class_scores(model: Any, data: Split) -> dict[str, Any]:
+    """Accuracy, log-likelihood, calibration error, and the bins that calibration errors are pooled from."""
+    proba = model.predict_proba(data.test_X)
+    index = np.searchsorted(model.classes_, data.test_y)
+    confidence, is_right = proba.max(1), proba.argmax(1) == index
+    place = np.minimum((confidence * NUM_BINS).astype(int), NUM_BINS - 1)
+    scores = {
+        "accuracy": float(is_right.mean()),
+        "ll": float(np.log(np.maximum(proba[np.arange(len(index)), index], 1e-12)).mean()),
+        "error": calibration_error(confidence, is_right),
+        "gaps": np.bincount(place, confidence - is_right, NUM_BINS).tolist(),
+        "rows": len(index),
+    }
+    if isinstance(model, HorseshoeClassifier):
+        pruned = model.prune().predict_proba(data.test_X)
+        scores["units"] = np.atleast_2d(model.units_kept_).mean(0).tolist()
+        scores["pruned_accuracy"] = float((pruned.argmax(1) == index).mean())
+    return scores
+
+
+def by_classifier(weight: float = 1.0, **options: Any) -> Callable[[Split], dict]:
+    def run(data: Split) -> dict:
+        model = HorseshoeClassifier(random_state=data.seed, progress=False, **options)
+        return class_scores(model.fit(data.X, data.y, sample_weight=np.full(len(data.y), weight)), data)
+
+    return run
+
+
+def by_logistic(data: Split) -> dict:
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
+    return class_scores(model.fit(data.X, data.y), data)
+
+
+def by_mlp(hidden: tuple[int, ...]) -> Callable[[Split], dict]:
+    def run(data: Split) -> dict:
+        model = make_pipeline(StandardScaler(), MLPClassifier(hidden, max_iter=1000, random_state=data.seed))
+        return class_scores(model.fit(data.X, data.y), data)
+
+    return run
+
+
+def by_shares(data: Split) -> dict:
+    return class_scores(DummyClassifier(strategy="prior").fit(data.X, data.y), data)
+
+
+def number_scores(mean: Any, log_density: np.ndarray, data: Split) -> dict[str, Any]:
+    return {"rmse": float(np.sqrt(np.mean((mean - data.test_y) ** 2))), "ll": float(np.mean(log_density))}
+
+
+def by_regressor(likelihood: str, **options: Any) -> Callable[[Split], dict]:
+    def run(data: Split) -> dict:
+        model = HorseshoeRegressor(likelihood=likelihood, random_state=data.seed, progress=False, **options)
+        model.fit(data.X, data.y)
+        scores = number_scores(model.predict(data.test_X), model.log_prob(data.test_X, data.test_y), data)
+        return scores | {"units": np.atleast_2d(model.units_kept_).mean(0).tolist()}
+
+    return run
+
+
+def by_poisson_regression(data: Split) -> dict:
+    rate = PoissonRegressor(alpha=1e-3, max_iter=1000).fit(data.X, data.y).predict(data.test_X)
+    return number_scores(rate, stats.poisson.logpmf(data.test_y, rate), data)
+
+
+def by_mean_count(data: Split) -> dict:
+    return number_scores(data.y.mean(), stats.poisson.logpmf(data.test_y, data.y.mean()), data)
+
+
+def by_mean(data: Split) -> dict:
+    return number_scores(data.y.mean(), stats.norm.logpdf(data.test_y, data.y.mean(), data.y.std()), data)
+
+
+SIMPLE = {"Pritchel": by_classifier(), "logistic regression": by_logistic, "MLPClassifier, 100": by_mlp((100,))}
+DIGITS = {
+    "Pritchel": by_classifier(hidden=DIGIT_LAYERS, num_members=2),
+    "Pritchel, rows counted thrice": by_classifier(3.0, hidden=DIGIT_LAYERS, num_members=2),
+    "logistic regression": by_logistic,
+    "MLPClassifier, 200 + 200": by_mlp(DIGIT_LAYERS),
+}
+NOISY = {
+    "Pritchel, label_noise=0.3": by_classifier(label_noise=NOISY_SHARE),
+    "Pritchel, labels trusted": by_classifier(),
+    "logistic regression": by_logistic,
+    "MLPClassifier, 100": by_mlp((100,)),
+}
+CONTINUOUS = {
+    "Pritchel, student_t": by_regressor("student_t", student_dof=2.5),
+    "Pritchel, gaussian": by_regressor("gaussian"),
+    "constant": by_mean,
+}
+COUNTS = {f"Pritchel, {name}": by_regressor(name) for name in ("poisson", "negative_binomial", "gaussian")} | {
+    "Poisson regression": by_poisson_regression,
+    "constant": by_mean_count,
+}
+CLASS_TABLES = {
+    "breast cancer": (classes_of(load_breast_cancer), SIMPLE | {"constant": by_shares}),
+    "wine": (classes_of(load_wine), SIMPLE | {"constant": by_shares}),
+    "digits, 200 + 200 units offered": (classes_of(load_digits), DIGITS | {"constant": by_shares}),
+    "breast cancer, 30 % of labels random": (wrong_labels, NOISY | {"constant": by_shares}),
+}
+NUMBER_TABLES = {
+    "diabetes": (diabetes, CONTINUOUS),
+    "diabetes, one target in ten tenfold": (outliers, CONTINUOUS),
+    "counts, Poisson": (counts_of(None), COUNTS),
+    "counts, overdispersed": (counts_of(2.0), COUNTS),
+}
+TABLES = CLASS_TABLES | NUMBER_TABLES
+
+
+def fit(key: dict[str, Any]) -> dict[str, Any]:
+    load, methods = TABLES[key["table"]]
+    return methods[key["method"]](load(key["split"]))
+
+
+def pooled_error(results: list[dict]) -> float:
+    """Calibration error with the bins of all splits put together, so that few rows in a bin matter less."""
+    gaps = np.sum([result["gaps"] for result in results], 0)
+    return float(np.abs(gaps).sum() / sum(result["rows"] for result in results))
+
+
+def row(name: str, method: str, results: list[dict]) -> tuple:
+    units = (
+        "+".join(f"{count:.0f}" for count in np.mean([r["units"] for r in results], 0)) if "units" in results[0] else ""
+    )
+    own = lambda part: with_error([result[part] for result in results])  # noqa: E731
+    if "accuracy" not in results[0]:
+        return name, method, own("rmse"), own("ll"), units
+    pruned = own("pruned_accuracy") if units else ""
+    return name, method, own("accuracy"), own("ll"), own("error"), f"{pooled_error(results):.4f}", units, pruned
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    by_class = [*classes(), *wrong_labels()]
-    by_number = [*outliers(), *counts()]
-    lines = [
-        *table(("table", "", "accuracy", "log-likelihood", "calibration error", "units kept"), by_class),
-        "",
-        *table(("table", "", "RMSE", "log-likelihood"), [row[:4] for row in by_number]),
+    records = Records(RESULTS / "likelihoods_runs.jsonl")
+    keys = [
+        {"table": name, "method": method, "split": split}
+        for name, (_, methods) in TABLES.items()
+        for split in range(NUM_SPLITS)
+        for method in methods
     ]
-    data = [list(row) for row in (*by_class, *by_number)]
-    write("likelihoods", "Classes, counts, outliers and wrong labels, five splits", lines, data)
+    failures = records.run(keys, fit, n_jobs=1, say=print)
+    if failures:
+        raise SystemExit("\n".join(failures))
+    found: dict[tuple[str, str], list[dict]] = {}
+    for record in records.of(keys):
+        found.setdefault((record["key"]["table"], record["key"]["method"]), []).append(record["result"])
+    classes, numbers = (
+        [row(*pair, results) for pair, results in found.items() if pair[0] in part]
+        for part in (CLASS_TABLES, NUMBER_TABLES)
+    )
+    lines = [
+        "Mean and standard error over five splits; log-likelihood in nats a row. Calibration error: confidence against",
+        "accuracy in ten bins, within a split and with the five splits' rows put together. Units kept a hidden layer.",
+        "",
+        *table(
+            ("table", "", "accuracy", "log-lik.", "calibration error", "pooled", "units", "accuracy, pruned"), classes
+        ),
+        "",
+        *table(("table", "", "RMSE", "log-lik.", "units"), numbers),
+    ]
+    write(
+        "likelihoods", "Classes, counts, outliers and wrong labels", lines, [*map(list, classes), *map(list, numbers)]
+    )
 
 
 if __name__ == "__main__":
