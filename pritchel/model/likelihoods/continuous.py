@@ -1,9 +1,85 @@
-"""Predictive components on the real line: Student-t and Gaussian."""
+"""Targets on the real line: noise of unknown precision, and the predictive components, Student-t and Gaussian."""
 
+from abc import abstractmethod
+
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 from scipy import special
 
-from pritchel.model.likelihoods.base import Components
+from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart
+from pritchel.numerics import as_parameter
+from pritchel.shapes import AnyArray, Scalar
+
+
+class PrecisionLikelihood(Likelihood):
+    r"""Noise of precision $\gamma \sim \mathrm{Gamma}(a_0, b_0)$, one a target; $q(\gamma) = \mathrm{Gamma}(a, b)$.
+
+    Whatever the network, the ELBO is largest at $a = a_0 + n/2$, so the shape is set once and only
+    $g = E[\gamma] = a/b$ is learned (as its log, the `params` below). Special functions of $a$ are taken on the host.
+    """
+
+    prior_shape: Scalar
+    prior_rate: Scalar
+    shape: Scalar
+    log_shape: Scalar
+    digamma_shape: Scalar
+    kl_constant: Scalar
+
+    @property
+    @abstractmethod
+    def predictive_dof(self) -> float:
+        """Degrees of freedom of a draw's predictive, which is a Student-t."""
+
+    @property
+    @abstractmethod
+    def noise_dof(self) -> float:
+        """Degrees of freedom of the noise, the precision known."""
+
+    def start(self, num_targets: int) -> Float[AnyArray, " targets"]:
+        """Starting parameters: unit precision on standardized targets."""
+        return as_parameter(np.zeros(num_targets))
+
+    def expected_log_precision(self, params: Float[AnyArray, " targets"]) -> Float[AnyArray, " targets"]:
+        r"""$E[\ln\gamma]$."""
+        return self.digamma_shape - self.log_shape + params
+
+    def kl(self, params: Float[AnyArray, " targets"]) -> Scalar:
+        r"""$KL(\mathrm{Gamma}(a, b) \| \mathrm{Gamma}(a_0, b_0))$ summed over targets, with $b = a/g$."""
+        per_target = self.kl_constant + self.prior_shape * (self.log_shape - params) + self.prior_rate * jnp.exp(params)
+        return per_target.sum()
+
+    def noise_values(self, params):
+        """Scale at the mean precision, and degrees of freedom."""
+        return {"scale": np.exp(-0.5 * params), "dof": np.full(len(params), self.predictive_dof)}
+
+    def prior_noise_values(self, rng, num_draws, num_targets):
+        """Scales from the gamma prior of the precision, which is then known."""
+        precision = rng.gamma(float(self.prior_shape), 1 / float(self.prior_rate), (num_draws, 1, num_targets))
+        return {"scale": 1 / np.sqrt(precision), "dof": np.full(precision.shape, self.noise_dof)}
+
+    def moments(self, outputs, values, ops):
+        """The output itself; the Student-t's variance."""
+        return outputs, 0.0 * outputs + values["scale"] ** 2 * _inflation(values["dof"])
+
+    def components(self, outputs, values, location, scale):
+        """Student-t."""
+        return StudentComponents(location + scale * outputs, scale * values["scale"], values["dof"])
+
+
+def gamma_precision(start: LikelihoodStart) -> list[np.ndarray]:
+    """The fields of `PrecisionLikelihood` for a table of `num_rows` rows (the sum of the sample weights)."""
+    shape_0, rate_0 = start.noise_prior
+    shape = shape_0 + 0.5 * start.num_rows
+    constant = (shape - shape_0) * special.digamma(shape) - special.gammaln(shape) + special.gammaln(shape_0)
+    constant -= shape_0 * np.log(rate_0) + shape
+    values = (shape_0, rate_0, shape, np.log(shape), special.digamma(shape), constant)
+    return [np.asarray(float(value)) for value in values]
+
+
+def _inflation(dof: np.ndarray) -> np.ndarray:
+    """Variance of a Student-t of unit scale."""
+    return np.where(dof > 2, dof / np.maximum(dof - 2, 1e-9), np.inf)
 
 
 class StudentComponents(Components):
@@ -11,8 +87,7 @@ class StudentComponents(Components):
 
     def __init__(self, location: np.ndarray, scale: np.ndarray, dof: np.ndarray):
         self.mean, self.scale, self.dof = location, scale, dof
-        inflation = np.where(dof > 2, dof / np.maximum(dof - 2, 1e-9), np.inf)
-        self.var = np.broadcast_to(scale**2 * inflation, location.shape)
+        self.var = np.broadcast_to(scale**2 * _inflation(dof), location.shape)
 
     def log_density(self, values):
         """Student-t log density."""

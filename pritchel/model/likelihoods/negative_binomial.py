@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart, likelihood
-from pritchel.model.likelihoods.poisson import check_counts, log_factorials, log_mean
+from pritchel.model.likelihoods.base import Components, NumpyOps, likelihood
+from pritchel.model.likelihoods.counts import CountLikelihood
 from pritchel.numerics import as_parameter, gauss_hermite
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
@@ -16,25 +16,8 @@ PRIOR_SD = 2.0  # of the log dispersion
 
 
 @likelihood("negative_binomial")
-class NegativeBinomialLikelihood(Likelihood):
-    r"""$y \sim \mathrm{NB}$ of mean $\mu = e^{f + o}$, variance $\mu + \mu^2/r$; $\ln r \sim N(0, 2^2)$ at its best.
-
-    Exposure goes into the sample weights, as for Poisson.
-    """
-
-    is_scaled = False
-    log_rate: Float[AnyArray, " targets"]
-    log_factorials: Scalar
-
-    @classmethod
-    def create(cls, start: LikelihoodStart) -> "NegativeBinomialLikelihood":
-        """The likelihood for the given counts."""
-        return cls(log_mean(start), log_factorials(start))
-
-    @classmethod
-    def check_targets(cls, targets: np.ndarray) -> None:
-        """Counts are not negative."""
-        check_counts(targets)
+class NegativeBinomialLikelihood(CountLikelihood):
+    r"""$y \sim \mathrm{NB}$ of mean $\mu = e^{f + o}$, variance $\mu + \mu^2/r$; $\ln r \sim N(0, 2^2)$ at its best."""
 
     def start(self, num_targets: int) -> Float[AnyArray, " targets"]:
         """Starting parameters: ln r = 0."""
@@ -62,12 +45,12 @@ class NegativeBinomialLikelihood(Likelihood):
 
     def moments(self, outputs, values, ops):
         r"""$\mu$ and $\mu + \mu^2/r$."""
-        rate = ops.exp(outputs + np.asarray(self.log_rate, float))
+        rate = self.rate(outputs, ops)
         return rate, rate + rate * rate / values["dispersion"]
 
     def components(self, outputs, values, location, scale):
         """Negative binomial."""
-        return NegativeBinomialComponents(np.exp(outputs + np.asarray(self.log_rate, float)), values["dispersion"])
+        return NegativeBinomialComponents(self.rate(outputs, NumpyOps), values["dispersion"])
 
 
 class NegativeBinomialComponents(Components):

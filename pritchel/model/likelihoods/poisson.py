@@ -5,32 +5,15 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart, likelihood
+from pritchel.model.likelihoods.base import Components, NumpyOps, likelihood
+from pritchel.model.likelihoods.counts import CountLikelihood
 from pritchel.numerics import log_normal_moment
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 
 @likelihood("poisson")
-class PoissonLikelihood(Likelihood):
-    r"""$y \sim \mathrm{Poisson}(e^{f + o})$ with $o$ the log of the mean count, so that $f$ starts from there.
-
-    Exposure goes into the sample weights: counts divided by exposure as y, exposure as `sample_weight`. The term
-    $-\ln y!$, which no parameter moves, is added up once, on the host.
-    """
-
-    is_scaled = False
-    log_rate: Float[AnyArray, " targets"]
-    log_factorials: Scalar
-
-    @classmethod
-    def create(cls, start: LikelihoodStart) -> "PoissonLikelihood":
-        """The likelihood for the given counts."""
-        return cls(log_mean(start), log_factorials(start))
-
-    @classmethod
-    def check_targets(cls, targets: np.ndarray) -> None:
-        """Counts are not negative."""
-        check_counts(targets)
+class PoissonLikelihood(CountLikelihood):
+    r"""$y \sim \mathrm{Poisson}(e^{f + o})$."""
 
     def expected_log_density(
         self, params: Float[AnyArray, " none"], targets: Targets, mean: Outputs, var: Outputs
@@ -45,12 +28,12 @@ class PoissonLikelihood(Likelihood):
 
     def moments(self, outputs, values, ops):
         """The rate, twice."""
-        rate = ops.exp(outputs + np.asarray(self.log_rate, float))
+        rate = self.rate(outputs, ops)
         return rate, rate
 
     def components(self, outputs, values, location, scale):
         """Poisson."""
-        return PoissonComponents(np.exp(outputs + np.asarray(self.log_rate, float)))
+        return PoissonComponents(self.rate(outputs, NumpyOps))
 
 
 class PoissonComponents(Components):
@@ -76,21 +59,3 @@ class PoissonComponents(Components):
     def sample(self, rng):
         """Counts."""
         return rng.poisson(self.mean).astype(float)
-
-
-def check_counts(targets: np.ndarray) -> None:
-    """Counts, or counts divided by exposure, are not negative."""
-    if np.any(targets < 0):
-        row = int(np.argwhere(targets < 0)[0][0])
-        raise ValueError(f"y must hold counts, which are not negative; row {row} is {targets[row]}.")
-
-
-def log_mean(start: LikelihoodStart) -> np.ndarray:
-    """Log of the mean count a target; 0 where there are no data or only zeros."""
-    mean = start.weights @ start.targets / max(start.num_rows, 1.0)
-    return np.log(np.where(mean > 0, mean, 1.0)).astype(float)
-
-
-def log_factorials(start: LikelihoodStart) -> np.ndarray:
-    """The sum of ln y! over the table, weights counted."""
-    return np.asarray(float((start.weights @ special.gammaln(start.targets.astype(float) + 1)).sum()))

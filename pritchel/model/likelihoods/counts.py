@@ -1,0 +1,41 @@
+"""Counts: what Poisson and negative binomial noise share."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from pritchel.model.likelihoods.base import Likelihood, LikelihoodStart
+from pritchel.shapes import AnyArray, Scalar
+
+
+class CountLikelihood(Likelihood):
+    r"""A rate $e^{f + o}$ with $o$ the log of the mean count, so that $f$ starts from there.
+
+    Exposure goes into the sample weights: counts divided by exposure as y, exposure as `sample_weight`. The term
+    $-\ln y!$, which no parameter moves, is added up once, on the host.
+    """
+
+    is_scaled = False
+    log_rate: Float[AnyArray, " targets"]
+    log_factorials: Scalar
+
+    @classmethod
+    def create(cls, start: LikelihoodStart) -> "CountLikelihood":
+        """The likelihood for the given counts; a mean count of 1 where there are no data or only zeros."""
+        mean = start.weights @ start.targets / max(start.num_rows, 1.0)
+        log_rate = np.log(np.where(mean > 0, mean, 1.0)).astype(float)
+        total = (start.weights @ special.gammaln(start.targets.astype(float) + 1)).sum()
+        return cls(log_rate, np.asarray(float(total)))
+
+    @classmethod
+    def check_targets(cls, targets: np.ndarray) -> None:
+        """Counts, or counts divided by exposure, are not negative."""
+        if np.any(targets < 0):
+            row = int(np.argwhere(targets < 0)[0][0])
+            raise ValueError(f"y must hold counts, which are not negative; row {row} is {targets[row]}.")
+
+    def rate(self, outputs: Any, ops: Any) -> Any:
+        """Expected counts."""
+        return ops.exp(outputs + np.asarray(self.log_rate, float))
