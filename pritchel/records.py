@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 Key = dict[str, Any]  # what identifies a trial: JSON values only
 PACKAGES = ("pritchel", "jax", "numpy", "scikit-learn")
 
@@ -102,7 +104,9 @@ class Records:
             left = (time.monotonic() - begin) / num_done * (len(missing) - num_done)
             say(f"{self.path.stem}: {num_done} of {len(missing)} done, about {left:.0f} s left: {_canonical(key)}")
 
-        with ThreadPoolExecutor(n_jobs or os.cpu_count() or 1) as pool:
+        num_threads = n_jobs or os.cpu_count() or 1
+        limit = None if num_threads == 1 else 1  # trials side by side: one thread of linear algebra each
+        with threadpool_limits(limit), ThreadPoolExecutor(num_threads) as pool:
             futures = [pool.submit(one, key) for key in missing]
             try:
                 for future in futures:

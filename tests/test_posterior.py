@@ -175,3 +175,13 @@ def test_collapse_is_noticed():
 
 def test_a_good_fit_is_not_called_collapsed(fitted):
     assert not fitted.is_collapsed_
+
+
+def test_one_pass_gives_the_same_as_each_answer_alone(fitted, table):
+    X, y = table
+    found = fitted.posterior_.compare(X, y[:, None])
+    mean, sd = fitted.predict(X, return_std=True)
+    np.testing.assert_allclose(found.mean[:, 0], mean)
+    np.testing.assert_allclose(found.sd[:, 0], sd)
+    np.testing.assert_allclose(found.log_density[:, 0], fitted.log_prob(X, y))
+    np.testing.assert_allclose(found.cdf, fitted.posterior_.cdf(X, y[:, None]))

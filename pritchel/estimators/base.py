@@ -33,7 +33,7 @@ from pritchel.posterior.predictive_checks import PredictiveCheck, Statistic, pre
 from pritchel.posterior.prune import DELTA, P0, PruneReport, PruneReports, prune, surviving_units
 from pritchel.records import versions
 
-MAX_COLLAPSE_ROWS = 2000
+MAX_COLLAPSE_ROWS = 400
 MAX_CHECKED_ROWS = 20_000
 
 

@@ -63,9 +63,8 @@ def evaluate(
     posterior = estimator.posterior_
     inputs = estimator._check_inputs(X)
     y = y.astype(float)
-    mean, spread = posterior.mean_std(inputs)
-    log_density = posterior.log_density_per_target(inputs, y)
-    pit, crps = _pit(posterior, inputs, y), _crps(posterior, inputs, y)
+    mean, sd, log_density, cdf = posterior.compare(inputs, y)
+    pit, crps = _pit(posterior, inputs, y, cdf), _crps(posterior, inputs, y)
     standardizer = posterior.standardizer
     scores = []
     for index, name in enumerate(targets):
@@ -88,16 +87,15 @@ def evaluate(
                 float(np.mean(scoringrules.crps_normal(y[:, index], location, scale))),
             )
         )
-    return Evaluation(scores, y, mean, spread.total, pit, _checks(estimator, X, y, targets))
+    return Evaluation(scores, y, mean, sd, pit, _checks(estimator, X, y, targets))
 
 
-def _pit(posterior: Any, inputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _pit(posterior: Any, inputs: np.ndarray, y: np.ndarray, cdf: np.ndarray) -> np.ndarray:
     """P(y <= observed); for counts a uniform draw between that and P(y < observed), which calibration makes uniform."""
-    pit = posterior.cdf(inputs, y)
     if posterior.likelihood.is_scaled:
-        return pit
+        return cdf
     below = posterior.cdf(inputs, y - 1)
-    return below + np.random.default_rng(0).random(y.shape) * (pit - below)
+    return below + np.random.default_rng(0).random(y.shape) * (cdf - below)
 
 
 def _crps(posterior: Any, inputs: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -21,11 +21,11 @@ class Scores(NamedTuple):
 
 def estimator_scores(estimator: Any, X: np.ndarray, y: np.ndarray) -> Scores:
     """Scores of a fitted HorseshoeRegressor with one target."""
-    below = estimator.posterior_.cdf(np.asarray(X, float), np.asarray(y, float)[:, None])
+    found = estimator.posterior_.compare(np.asarray(X, float), np.asarray(y, float)[:, None])
     return Scores(
-        float(np.sqrt(np.mean((estimator.predict(X) - y) ** 2))),
-        float(estimator.log_prob(X, y).mean()),
-        float(np.mean(np.abs(below - 0.5) <= COVERAGE / 2)),
+        float(np.sqrt(np.mean((found.mean[:, 0] - y) ** 2))),
+        float(found.log_density.mean()),
+        float(np.mean(np.abs(found.cdf - 0.5) <= COVERAGE / 2)),
     )
 
 

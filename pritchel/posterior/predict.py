@@ -26,6 +26,15 @@ class Uncertainty(NamedTuple):
     epistemic: np.ndarray
 
 
+class Comparison(NamedTuple):
+    """Predictions beside known targets: (rows, targets) each."""
+
+    mean: np.ndarray
+    sd: np.ndarray
+    log_density: np.ndarray
+    cdf: np.ndarray  # P(y <= target)
+
+
 class Posterior:
     """Fitted members mixed in equal parts. Arrays are (rows, features) in and (rows, outputs, ...) out.
 
@@ -63,13 +72,20 @@ class Posterior:
         """ln of the mean over draws of the density: one value a row, targets taken jointly."""
         return self._mixed(inputs, targets, lambda parts, rows: log_mean_exp(parts.log_density(rows).sum(-1)))
 
-    def log_density_per_target(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """The same, each target by itself: (rows, targets)."""
-        return self._mixed(inputs, targets, lambda parts, rows: log_mean_exp(parts.log_density(rows)))
-
     def cdf(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """P(y <= targets): (rows, targets)."""
         return self._mixed(inputs, targets, mixed_cdf)
+
+    def compare(self, inputs: np.ndarray, targets: np.ndarray) -> "Comparison":
+        """Everything that scores are made of, in one pass over the draws."""
+        parts, start = [], 0
+        for components in self._components(inputs, self.num_draws, ()):
+            rows = targets[start : start + components.mean.shape[1]]
+            variance = components.mean.var(0) + components.var.mean(0)
+            density = log_mean_exp(components.log_density(rows))
+            parts.append((components.mean.mean(0), np.sqrt(variance), density, mixed_cdf(components, rows)))
+            start += len(rows)
+        return Comparison(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _mixed(
         self, inputs: np.ndarray, targets: np.ndarray, answer: Callable[[Components, np.ndarray], np.ndarray]
