@@ -14,7 +14,7 @@ from pritchel.experiments.paper.settings import make_estimator
 from pritchel.experiments.reproduce import EXPERIMENTS, Check, Finding, load, run_experiment
 from pritchel.experiments.statistics import Interval, all_hold, judge, judge_tables, t_interval
 from pritchel.records import Records
-from pritchel.report.reproduction_page import reproduction_page
+from pritchel.report.reproduction_page import reproduction_page, write_verdicts
 
 
 def small_table(name: str) -> Table:
@@ -66,6 +66,7 @@ def test_every_experiment_runs_once_and_is_drawn(tiny, tmp_path):
     assert len(tiny) == before, "a trial on record was trained again"
     keys = [json.dumps(key, sort_keys=True) for key in tiny]
     assert len(set(keys)) == len(keys), "experiments that share trials trained one twice"
+    assert "| families | The structured approximation" in write_verdicts(tmp_path).read_text()
     page = reproduction_page(tmp_path).html()
     assert page.count("<img") == num_figures
     assert "rehearsal only" in page

@@ -24,7 +24,7 @@ def reproduce(
     """Run experiments of the paper and draw their figures.
 
     Each trial is one line of OUTPUT/NAME.jsonl, written as it ends; a run that was killed goes on where it stopped and
-    trains nothing twice. Figures and tables are made from the lines. `pritchel report OUTPUT` makes one page of them.
+    trains nothing twice. Figures and OUTPUT/verdicts.md are made from the lines; `pritchel report OUTPUT` makes a page.
     """
     import os
 
@@ -69,4 +69,7 @@ def reproduce(
             typer.echo(f"  {path}")
         for failure in outcome.failures:
             typer.echo(f"  failed: {failure}", err=True)
+    from pritchel.report.reproduction_page import write_verdicts
+
+    typer.echo(f"All verdicts so far: {write_verdicts(output)}")
     raise typer.Exit(1 if has_failed else 0)

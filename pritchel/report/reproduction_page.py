@@ -3,6 +3,7 @@
 import csv
 import json
 import tempfile
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ PUBLISHED = {
     "PBP (1 hidden layer)": "PBP",
     "VI (Graves 2011)": "VI (Graves)",
 }
+SUMMARY = ("experiment", "the paper's claim", "under its settings", "under ours", "trials")
 Scores = dict[str, tuple[int, float, float]]  # by table: splits, mean RMSE, mean log-likelihood
 
 
@@ -28,8 +30,7 @@ def reproduction_page(folder: Path) -> Page:
     """The page made from the records in the folder; figures are drawn anew, nothing is trained or written there."""
     page = Page("The paper, reproduced", f"{PAPER} (ICML 2018). Made from the records in {folder.name}/ alone.")
     with tempfile.TemporaryDirectory() as figures:
-        standings = {name: look_up(name, folder, Path(figures)) for name in EXPERIMENTS}
-        found = {name: standing for name, standing in standings.items() if standing is not None}
+        found = _standings(folder, Path(figures))
         if not found:
             page.text(f"No records here yet. Make some with: pritchel reproduce all -o {folder.name}")
             return page
@@ -43,13 +44,43 @@ def reproduction_page(folder: Path) -> Page:
     return page
 
 
+def write_verdicts(folder: Path) -> Path:
+    """The page's verdicts as `verdicts.md` in the folder: what a repository shows without a browser."""
+    with tempfile.TemporaryDirectory() as figures:
+        found = _standings(folder, Path(figures))
+    lines = ["# Verdicts", "", *textwrap.wrap(RULE, 120), "", *_markdown(SUMMARY, _summary_rows(found)), ""]
+    for name, standing in found.items():
+        if standing.finding.checks and not standing.is_quick:
+            columns = ("part of the claim", "settings", "statistic", "verdict")
+            lines += [f"## {name}", "", *_markdown(columns, [_cells(check) for check in standing.finding.checks]), ""]
+        elif not standing.is_quick:
+            lines += [f"## {name}", "", f"{standing.finding.statistic} {standing.finding.verdict.capitalize()}.", ""]
+    path = folder / "verdicts.md"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def _markdown(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    return ["| " + " | ".join(line) + " |" for line in (columns, ("---",) * len(columns), *rows)]
+
+
+def _standings(folder: Path, figures: Path) -> dict[str, Standing]:
+    """What is on record, by experiment; figures go to their folder."""
+    standings = {name: look_up(name, folder, figures) for name in EXPERIMENTS}
+    return {name: standing for name, standing in standings.items() if standing is not None}
+
+
+def _summary_rows(found: dict[str, Standing]) -> list[tuple[str, ...]]:
+    return [
+        (name, load(name).claim, _of(standing, "paper"), _of(standing, "ours"), _progress(standing))
+        for name, standing in found.items()
+    ]
+
+
 def _summary(page: Page, found: dict[str, Standing]) -> None:
     page.heading("Verdicts")
     page.text(RULE)
-    rows = []
-    for name, standing in found.items():
-        rows.append((name, load(name).claim, _of(standing, "paper"), _of(standing, "ours"), _progress(standing)))
-    page.table(("experiment", "the paper's claim", "under its settings", "under ours", "trials"), rows)
+    page.table(SUMMARY, _summary_rows(found))
 
 
 def _of(standing: Standing, settings: str) -> str:
