@@ -11,6 +11,7 @@ from pritchel.data.sources import Table
 from pritchel.experiments import statistics
 from pritchel.experiments.paper import curve, settings, tables
 from pritchel.experiments.paper.settings import make_estimator
+from pritchel.experiments.paper.vmg import _tuned
 from pritchel.experiments.reproduce import EXPERIMENTS, Check, Finding, load, run_experiment
 from pritchel.experiments.statistics import Interval, all_hold, judge, judge_tables, t_interval
 from pritchel.records import Records
@@ -201,3 +202,11 @@ def test_full_sets_are_the_papers():
     assert {key["data"] for key in low} == {"yacht", "boston", "energy"}
     assert len(low) == 3 * 20 * 4
     assert all(key["rows"] == "tenth" for key in low)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"), [(0.01, "holds"), (0.5, "does not hold"), (-0.5, "does not hold"), (0.1, "unclear")]
+)
+def test_little_change_is_neither_gain_nor_loss(change, verdict):
+    moved = {data: Interval(change, change - 0.05, change + 0.05, 5) for data in ("yacht", "boston", "energy")}
+    assert _tuned(moved, "paper").verdict == verdict
