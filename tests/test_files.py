@@ -44,7 +44,7 @@ CHOICES = [
     {"prior": "horseshoe", "family": "tied"},
     {"family": "semi_structured", "slab_sharing": "unit", "drop_dead_units": True, "hidden": (40,)},
     {"family": "factorized", "num_members": 2, "hidden": (4, 3)},
-    {"family": "vmg", "prior": "gaussian", "linear": False},
+    pytest.param({"family": "vmg", "prior": "gaussian", "linear": False}, marks=pytest.mark.slow),  # slow to compile
 ]
 
 

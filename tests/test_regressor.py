@@ -56,9 +56,7 @@ def test_same_state_same_numbers_other_state_other_numbers(fitted, table):
 
 def test_pipeline_and_grid_search(table):
     pipeline = make_pipeline(StandardScaler(), HorseshoeRegressor(**TINY))
-    search = GridSearchCV(
-        pipeline, {"horseshoeregressor__layer_scale_prior": [1e-5, 1e-2]}, cv=2, n_jobs=2, error_score="raise"
-    )
+    search = GridSearchCV(pipeline, {"horseshoeregressor__layer_scale_prior": [1e-5, 1e-2]}, cv=2, error_score="raise")
     search.fit(*table)
     assert search.best_score_ > 0.5
 
