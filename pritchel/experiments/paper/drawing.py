@@ -1,10 +1,12 @@
 """What the figures of the table experiments share."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pritchel.experiments.paper.settings import NAMES
 from pritchel.experiments.statistics import Interval
 from pritchel.report.figures import ALIVE, BAND, INK
 
@@ -40,3 +42,29 @@ def tidy(axis: Any) -> None:
     """No frame above and to the right."""
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelsize=8.5)
+
+
+def interval_panels(
+    panels: Mapping[str, Mapping[str, Mapping[str, Interval]]],
+    sizes: Mapping[str, int],
+    title: str,
+    path: Path,
+    *,
+    linear_below: float | None = None,
+) -> Path:
+    """A figure of panels side by side, each named by its y axis, with a series of intervals for every settings.
+
+    `linear_below` makes the y axes logarithmic beyond it.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    for axis, (name, series) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
+        intervals_by_table(axis, series, sizes, colours=COLOURS, labels=NAMES)
+        axis.set_ylabel(name)
+        axis.legend(frameon=False, fontsize=9)
+        if linear_below is not None:
+            axis.set_yscale("symlog", linthresh=linear_below)
+    figure.suptitle(f"{title} Mean and 95 % interval; tables by size", fontsize=10)
+    figure.savefig(path, dpi=110)
+    return path

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pritchel.experiments.paper.drawing import COLOURS, intervals_by_table
+from pritchel.experiments.paper.drawing import interval_panels
 from pritchel.experiments.paper.settings import NAMES, SETTINGS
 from pritchel.experiments.paper.tables import (
     QUICK_TABLES,
@@ -60,23 +60,14 @@ def find(records: list[Record], folder: Path) -> Finding:
                     means = [np.mean(list(scores[family, metric][data].values())) for metric in ("rmse", "ll")]
                     cells.append(f"{means[0]:.4g} / {means[1]:.3f}")
                 rows.append((NAMES[settings], data, *cells))
-    figure = _figure(panels, sizes, folder / "families.png")
+    title = "Above zero: the first family is better. Reg-HS, 50 units."
+    named = {
+        f"log-likelihood,\n{better} less {worse.replace('_', '-')}": series
+        for (better, worse), series in panels.items()
+    }
+    figure = interval_panels(named, sizes, title, folder / "families.png", linear_below=0.2)
     columns = ("settings", "table", *(f"{family.replace('_', '-')}, RMSE / LL" for family in FAMILIES))
     return Finding.of_checks([figure], checks, columns, tuple(rows))
-
-
-def _figure(panels: dict, sizes: dict[str, int], path: Path) -> Path:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4), layout="constrained")
-    for axis, ((better, worse), series) in zip(figure.subplots(1, 2), panels.items(), strict=True):
-        intervals_by_table(axis, series, sizes, colours=COLOURS, labels=NAMES)
-        axis.set_ylabel(f"test log-likelihood,\n{better} less {worse.replace('_', '-')}")
-        axis.set_yscale("symlog", linthresh=0.2)
-        axis.legend(frameon=False, fontsize=9)
-    figure.suptitle("Above zero: the first family is better. Reg-HS, 50 units; mean and 95 % interval", fontsize=10)
-    figure.savefig(path, dpi=110)
-    return path
 
 
 EXPERIMENT = Experiment(

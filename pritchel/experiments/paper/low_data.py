@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pritchel.experiments.paper.drawing import COLOURS, intervals_by_table
+from pritchel.experiments.paper.drawing import interval_panels
 from pritchel.experiments.paper.settings import NAMES, SETTINGS, WIDE
 from pritchel.experiments.paper.shrinkage import STRUCTURED
 from pritchel.experiments.paper.tables import (
@@ -25,7 +25,7 @@ from pritchel.records import Key
 
 TABLES = ("yacht", "boston", "energy")
 NUM_SPLITS = 20
-RMSE_GAIN = "relative improvement of RMSE, reg-HS over VMG"
+GAINS = {"ll": "log-likelihood, reg-HS less VMG", "rmse": "relative improvement of RMSE, reg-HS over VMG"}
 
 
 def trials(quick: bool) -> list[Key]:
@@ -49,7 +49,7 @@ def find(records: list[Record], folder: Path) -> Finding:
         }
         panels["ll"][settings] = differences(of["reg", "ll"], of["vmg", "ll"])
         panels["rmse"][settings] = relative_improvements(of["reg", "rmse"], of["vmg", "rmse"], lower_is_better=True)
-        for metric, name in {"ll": "log-likelihood, reg-HS less VMG", "rmse": RMSE_GAIN}.items():
+        for metric, name in GAINS.items():
             gain = panels[metric][settings]
             if not gain:
                 continue
@@ -63,28 +63,11 @@ def find(records: list[Record], folder: Path) -> Finding:
             constant = f"{np.mean(list(of['reg', 'constant_rmse'][data].values())):.4g}"
             label = (NAMES[settings], f"{data} ({sizes[data]})", str(panels["ll"][settings][data].num))
             rows.append((*label, *means, constant, str(panels["ll"][settings][data])))
-    figure = _figure(panels, sizes, folder / "low_data.png")
+    title = f"A tenth of the rows ({', '.join(map(str, sizes.values()))}) to train on. Above zero: reg-HS is better."
+    named = {GAINS[metric]: series for metric, series in panels.items()}
+    figure = interval_panels(named, sizes, title, folder / "low_data.png")
     columns = ("settings", "table (rows)", "repeats", "LL, VMG", "LL, reg-HS", "RMSE, VMG", "RMSE, reg-HS")
     return Finding.of_checks([figure], checks, (*columns, "RMSE, constant", "LL, reg-HS less VMG"), tuple(rows))
-
-
-def _figure(panels: dict[str, dict], sizes: dict[str, int], path: Path) -> Path:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    titles = {"ll": "test log-likelihood, reg-HS less VMG", "rmse": RMSE_GAIN}
-    for axis, (metric, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
-        intervals_by_table(axis, panels[metric], sizes, colours=COLOURS, labels=NAMES)
-        axis.set_xticks(
-            range(len(sizes)), [f"{data}\n({rows} rows)" for data, rows in sizes.items()], rotation=0, ha="center"
-        )
-        axis.set_ylabel(title)
-        axis.legend(frameon=False, fontsize=9)
-    figure.suptitle(
-        "A tenth of the rows to train on. Above zero: reg-HS is better. Mean and 95 % interval", fontsize=10
-    )
-    figure.savefig(path, dpi=110)
-    return path
 
 
 EXPERIMENT = Experiment(

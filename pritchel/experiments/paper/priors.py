@@ -5,7 +5,7 @@ from typing import Any
 
 from scipy import stats
 
-from pritchel.experiments.paper.drawing import COLOURS, intervals_by_table
+from pritchel.experiments.paper.drawing import interval_panels
 from pritchel.experiments.paper.settings import NAMES, SETTINGS
 from pritchel.experiments.paper.tables import (
     RECORDS,
@@ -56,7 +56,12 @@ def find(records: list[Record], folder: Path) -> Finding:
             if data in absolute["ll"]:
                 ll, rmse = absolute["ll"][data], absolute["rmse"][data]
                 rows.append((NAMES[settings], data, str(ll.num), str(ll), str(rmse)))
-    figure = _figure(gains, sizes, folder / "priors.png")
+    title = "Above zero: the regularized horseshoe is better."
+    named = {
+        f"relative improvement of {name},\nreg-HS over HS": gains[metric]
+        for metric, name in {"rmse": "RMSE", "ll": "log-likelihood"}.items()
+    }
+    figure = interval_panels(named, sizes, title, folder / "priors.png")
     columns = ("settings", "table", "splits", "log-likelihood, reg-HS less HS", "RMSE, reg-HS less HS")
     return Finding.of_checks([figure], checks, columns, tuple(rows))
 
@@ -69,24 +74,6 @@ def _trend(gains: dict[str, Interval], sizes: dict[str, int]) -> tuple[str, Verd
     rho, chance = float(test.statistic), float(test.pvalue)
     verdict: Verdict = "unclear" if chance > 0.05 else "holds" if rho < 0 else "does not hold"
     return f"rank correlation of gain and rows {rho:+.2f} over {len(gains)} tables (p = {chance:.2f})", verdict
-
-
-def _figure(gains: dict[str, dict[str, dict[str, Interval]]], sizes: dict[str, int], path: Path) -> Path:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4), layout="constrained")
-    for axis, (metric, name) in zip(
-        figure.subplots(1, 2), {"rmse": "RMSE", "ll": "test log-likelihood"}.items(), strict=True
-    ):
-        intervals_by_table(axis, gains[metric], sizes, colours=COLOURS, labels=NAMES)
-        axis.set_title(name, fontsize=10)
-        axis.set_ylabel("relative improvement of reg-HS over HS")
-        axis.legend(frameon=False, fontsize=9)
-    figure.suptitle(
-        "Above zero: the regularized horseshoe is better. Mean and 95 % interval; tables by size", fontsize=10
-    )
-    figure.savefig(path, dpi=110)
-    return path
 
 
 EXPERIMENT = Experiment(

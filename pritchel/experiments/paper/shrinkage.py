@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pritchel.experiments.paper.drawing import COLOURS, tidy
+from pritchel.experiments.paper.drawing import COLOURS, intervals_by_table, tidy
 from pritchel.experiments.paper.priors import HS
 from pritchel.experiments.paper.settings import NAMES, SETTINGS, WIDE
 from pritchel.experiments.paper.tables import (
@@ -78,7 +78,7 @@ def find(records: list[Record], folder: Path) -> Finding:
                 counts = (f"{np.mean(list(part[data].values())):.0f}" for part in kept)
                 cells = (str(gain[data].num), str(gain[data]), str(shrunk[data]), *counts)
                 rows.append((NAMES[settings], data, *cells))
-    figures = [_scatter(lls, folder / "shrinkage_ll.png")]
+    figures = [_scatter(lls, sizes, folder / "shrinkage_ll.png")]
     for settings in SETTINGS:
         if any(norms[settings]):
             figures.append(_norms(norms[settings], sizes, settings, folder / f"shrinkage_{settings}.png"))
@@ -99,25 +99,28 @@ def _spread(levels: list[dict[str, BySplit]]) -> Interval | None:
     return t_interval(gaps) if len(gaps) > 1 else None
 
 
-def _scatter(lls: dict[str, list[dict[str, BySplit]]], path: Path) -> Path:
+def _scatter(lls: dict[str, list[dict[str, BySplit]]], sizes: dict[str, int], path: Path) -> Path:
+    """Both families' means on a diagonal, and beside it the differences, which a diagonal is too coarse to show."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.4, 5), layout="constrained")
-    axis = figure.subplots()
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    scatter, gaps = figure.subplots(1, 2, width_ratios=(2, 3))
     ends = []
     for settings, (factorized, structured) in lls.items():
         names = [data for data in factorized if data in structured]
         points = np.array([[np.mean(list(part[data].values())) for part in (factorized, structured)] for data in names])
         if len(points):
-            axis.scatter(*points.T, s=28, color=COLOURS[settings], label=NAMES[settings], zorder=2)
+            scatter.scatter(*points.T, s=28, color=COLOURS[settings], label=NAMES[settings], zorder=2)
             ends += [points.min(), points.max()]
-        for data, point in zip(names, points, strict=True):
-            axis.annotate(data, point, (5, -9), textcoords="offset points", fontsize=7.5, color=COLOURS[settings])
     low, high = min(ends, default=0) - 0.3, max(ends, default=0) + 0.3
-    axis.plot([low, high], [low, high], color=INK, lw=0.8, ls=":")
-    axis.set(xlabel="factorized", ylabel="structured", title="Test log-likelihood, one point a table", aspect="equal")
-    axis.legend(*axis.get_legend_handles_labels(), frameon=False, fontsize=9)
-    tidy(axis)
+    scatter.plot([low, high], [low, high], color=INK, lw=0.8, ls=":")
+    scatter.set(xlabel="factorized", ylabel="structured", title="one point a table", aspect="equal")
+    scatter.legend(*scatter.get_legend_handles_labels(), frameon=False, fontsize=9)
+    tidy(scatter)
+    series = {settings: differences(structured, factorized) for settings, (factorized, structured) in lls.items()}
+    intervals_by_table(gaps, series, sizes, colours=COLOURS, labels=NAMES)
+    gaps.set_ylabel("structured less factorized, mean and 95 % interval")
+    figure.suptitle("Test log-likelihood, 500 units", fontsize=10)
     figure.savefig(path, dpi=110)
     return path
 
@@ -139,7 +142,9 @@ def _norms(norms: list[Any], sizes: dict[str, int], settings: str, path: Path) -
         axis.set_yscale("log")
         axis.set_title(data, fontsize=9)
         tidy(axis)
-    axes[0].legend(frameon=False, fontsize=8, markerscale=2.5)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside upper right", frameon=False, fontsize=9, markerscale=2.5
+    )
     figure.supxlabel("unit, smallest norm first", fontsize=10)
     figure.supylabel(r"$\|E[w_k]\|_2$", fontsize=10)
     figure.suptitle(f"The {NUM_NORMS} smallest norms of each trial, {NAMES[settings]}", fontsize=10)
