@@ -99,11 +99,12 @@ def _fit(page: Page, model: TableModel) -> None:
     estimator = model.estimator
     page.heading("The fit")
     seconds = f" in {model.notes['seconds']:.0f} s" if "seconds" in model.notes else ""
-    page.text(
-        f"{estimator.n_iter_:,} steps{seconds}; ended: {', '.join(sorted(set(estimator.status_)))}. The evidence lower "
-        "bound rises and levels off when a fit is done; the prior's weight climbs over the first half of the steps, "
-        "which can pull it down for a while."
-    )
+    text = f"{estimator.n_iter_:,} steps{seconds}; ended: {', '.join(sorted(set(estimator.status_)))}. "
+    text += "The evidence lower bound rises and levels off when a fit is done"
+    if estimator.kl_warmup > 0:
+        text += f"; the prior's weight climbs over the first {100 * estimator.kl_warmup:.0f} % of the steps, which can "
+        text += "pull it down for a while"
+    page.text(f"{text}.")
     picture = figures.fit_trace(np.asarray(estimator.elbo_))
     page.figure(picture, "Line plot of the evidence lower bound against training steps.")
     if estimator.is_collapsed_:
