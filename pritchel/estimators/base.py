@@ -4,6 +4,7 @@ import copy
 import hashlib
 import os
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -49,7 +50,7 @@ def _without_stragglers(results: dict[int, FitResult]) -> dict[int, FitResult]:
     return {index: result for index, result in results.items() if 2 * len(result.history.likelihood) >= furthest}
 
 
-class HorseshoeEstimator(BaseEstimator):
+class HorseshoeEstimator(BaseEstimator, ABC):
     """Options and fitting; subclasses put questions to the fitted posterior."""
 
     n_features_in_: int
@@ -241,7 +242,7 @@ class HorseshoeEstimator(BaseEstimator):
         if len(rows) > MAX_CHECKED_ROWS:
             rows = np.sort(np.random.default_rng(random_state).choice(rows, MAX_CHECKED_ROWS, replace=False))
         chosen = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
-        made_up = self.sample_y(chosen, n_samples, random_state)  # pyright: ignore[reportAttributeAccessIssue]
+        made_up = self.sample_y(chosen, n_samples, random_state)
         names = ["y"] if observed.shape[1] == 1 else [f"y{index + 1}" for index in range(observed.shape[1])]
         made_up = made_up.reshape(len(rows), observed.shape[1], n_samples)
         return predictive_checks(observed[rows], made_up, names, statistics or self._statistics())
@@ -361,13 +362,17 @@ class HorseshoeEstimator(BaseEstimator):
         self._is_single_target = targets.ndim == 1
         return np.ascontiguousarray(inputs), targets.reshape(len(targets), -1), weights
 
+    @abstractmethod
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: int = 0) -> np.ndarray:
+        """Draws of observations."""
+
+    @abstractmethod
     def _known_targets(self, inputs: np.ndarray, y: Any) -> np.ndarray:
         """Targets to compare predictions with: (rows, targets), checked against the fit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _statistics(self) -> Mapping[str, Statistic]:
         """What a predictive check looks at unless told otherwise."""
-        raise NotImplementedError
 
     def _check_inputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
