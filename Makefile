@@ -9,10 +9,10 @@ demo: $(VENV)/.demo
 	$(BIN)/pritchel demo
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 
 test-all: $(VENV)/.dev
-	$(BIN)/pytest -n 2 -m ""
+	$(BIN)/pytest -n 2 --dist loadfile -m ""
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

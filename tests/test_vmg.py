@@ -147,7 +147,7 @@ def test_moments_output_is_exact_for_one_hidden_layer(x64):
     contract._agree_in_standard_errors(functions**2, np.asarray(mean**2 + var))
 
 
-@pytest.mark.parametrize("objective", ["moments", "sampled"])
+@pytest.mark.parametrize("objective", ["moments", pytest.param("sampled", marks=pytest.mark.slow)])
 def test_estimator_fits_and_repeats(table, objective):
     options = {"family": "vmg", "prior": "gaussian", "hidden": (8,), "linear": False, "num_members": 1}
     model = HorseshoeRegressor(
