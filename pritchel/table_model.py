@@ -20,7 +20,7 @@ class TrainingTable(NamedTuple):
     inputs: np.ndarray
     targets: np.ndarray  # (rows, targets)
     is_held_out: np.ndarray
-    num_without_target: int
+    rows_without_target: tuple[int, ...]  # numbered from 1, as messages number them
 
     def rows(self, held_out: bool) -> tuple[np.ndarray, np.ndarray]:
         """Inputs and targets of the rows held out, or of the others; one target comes as a vector."""
@@ -53,7 +53,8 @@ def training_table(
     if len(known) - num_held_out < 2:
         raise TableError(f"--holdout {holdout:g} leaves fewer than two of the {len(known)} rows to fit.")
     is_held_out[np.random.default_rng(seed).permutation(len(known))[:num_held_out]] = True
-    return TrainingTable(plan, plan.encode(known), values, is_held_out, int((~is_known).sum()))
+    rows_without_target = tuple(int(row) + 1 for row in np.flatnonzero(~is_known))
+    return TrainingTable(plan, plan.encode(known), values, is_held_out, rows_without_target)
 
 
 class TableModel:

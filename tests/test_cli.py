@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 
 from pritchel import HorseshoeClassifier, HorseshoeRegressor, __version__
 from pritchel.cli import app
+from pritchel.cli.fit import _say_what_is_left
 from pritchel.cli.options import ESTIMATOR_OPTIONS
-from pritchel.table_model import TableModel
+from pritchel.data.tables import read_table
+from pritchel.table_model import TableModel, training_table
 
 QUICK = ["--hidden", "8", "--num-steps", "300", "--num-members", "1", "--learning-rate", "0.05", "--num-draws", "30"]
 
@@ -49,7 +51,12 @@ def workplace(houses, tmp_path_factory):
     houses.to_csv(folder / "houses.csv", index=False)
     houses.drop(columns="price").head(30).assign(colour="red").to_csv(folder / "new.csv", index=False)
     result = run("fit", folder / "houses.csv", "-t", "price", "-o", folder / "model", *QUICK)
-    for words in ("house_id (counts the rows", "country (constant)", "1 row(s) without a target", "constant predictor"):
+    for words in (
+        "house_id (counts the rows",
+        "country (constant)",
+        "without a target, or cut short (row 5)",
+        "constant predictor",
+    ):
         assert words in result.output
     assert not list(folder.glob("*.partial"))
     return folder
@@ -180,6 +187,14 @@ def test_mistakes_are_answered_with_a_sentence_and_a_code(workplace, tmp_path, m
     assert message in result.output + result.stderr
     assert "Traceback" not in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_cut_short_are_named_and_few_rows_said(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i}.5,{i}\n" if i % 2 else f"{i}.5\n" for i in range(14)))
+    _say_what_is_left(training_table(read_table(str(tmp_path / "t.csv")), ["y"], holdout=0))
+    said = capsys.readouterr().err
+    assert "7 row(s) without a target, or cut short (row 1, 3, 5, 7, 9, ...)" in said
+    assert "Only 7 rows are left" in said
 
 
 def test_two_targets(houses, tmp_path):

@@ -163,11 +163,25 @@ def _read(asked: FitRequest) -> tuple[Any, bool, dict[str, Any]]:
     elif asked.likelihood == "auto":
         for index, name in enumerate(targets):
             _hint_at_codes(name, data.targets[:, index])
-    source = {"table": asked.table, "rows": len(frame), "without_target": data.num_without_target}
+    _say_what_is_left(data)
+    source = {"table": asked.table, "rows": len(frame), "without_target": len(data.rows_without_target)}
     return data, classes, {**source, "seed": asked.seed, "holdout": asked.holdout}
 
 
 MAX_CODES = 10
+MAX_ROWS_NAMED = 5
+FEW_ROWS = 20
+
+
+def _say_what_is_left(data: Any) -> None:
+    """Rows that were dropped, by number, and a word where hardly any are left."""
+    dropped = data.rows_without_target
+    if dropped:
+        named = ", ".join(map(str, dropped[:MAX_ROWS_NAMED])) + (", ..." if len(dropped) > MAX_ROWS_NAMED else "")
+        say(f"Dropped: {len(dropped)} row(s) without a target, or cut short (row {named})")
+    num_fitted = int((~data.is_held_out).sum())
+    if num_fitted < FEW_ROWS:
+        say(f"Only {num_fitted} rows are left to fit: expect little more than the constant predictor.")
 
 
 def _hint_at_codes(target: str, values: Any) -> None:
@@ -210,8 +224,6 @@ def _print(facts: dict[str, Any]) -> None:
     typer.echo(f"Inputs: {len(numbers)} number(s)" + (f", {len(categories)} category column(s)" if categories else ""))
     for name, reason in facts["left_out"].items():
         typer.echo(f"Left out: {name} ({reason})")
-    if facts["source"]["without_target"]:
-        typer.echo(f"Dropped: {facts['source']['without_target']} row(s) without a target")
     for index, (kept, offered) in enumerate(zip(facts["units_kept"], facts["units_offered"], strict=True)):
         layers = ", ".join(f"{in_use} of {count}" for in_use, count in zip(kept, offered, strict=True))
         typer.echo(f"Network {index + 1}: hidden units in use {layers}")
