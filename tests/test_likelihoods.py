@@ -10,6 +10,7 @@ from pritchel.files.expressions import Expression, ExpressionOps, as_source
 from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodStart
 from pritchel.model.likelihoods.base import NumpyOps
 from pritchel.posterior.mixture import mixed_cdf, mixed_quantile
+from pritchel.posterior.predictive_checks import COUNTS as COUNT_STATISTICS
 from pritchel.posterior.predictive_checks import predictive_checks
 from tests.conftest import TINY, gaussian
 
@@ -305,6 +306,18 @@ def test_predictive_checks_are_uniform_where_the_model_is_right():
         shares.append(check.above)
     assert stats.kstest(shares, "uniform").pvalue > 0.001
     assert np.mean(shares) == pytest.approx(0.5, abs=5 * np.sqrt(1 / 12 / 300))
+
+
+def test_predictive_checks_by_hand():
+    """21 made-up tables with largest counts 0 to 20: one ties with the table seen, 18 are above it."""
+    observed = np.array([[0.0], [0.0], [2.0], [2.0]])
+    made_up = np.zeros((4, 1, 21))
+    made_up[3, 0] = np.arange(21)
+    checks = {check.statistic: check for check in predictive_checks(observed, made_up, ["y"], COUNT_STATISTICS)}
+    assert checks["largest"] == ("y", "largest", 2.0, 1.0, 19.0, pytest.approx(18.5 / 21))
+    assert checks["variance over mean"].observed == 1.0  # variance 1, mean 1
+    assert checks["variance over mean"].upper == pytest.approx(0.75 * 19)  # one count of k in four: variance 3/16 k^2
+    assert checks["share of zeros"].observed == 0.5
 
 
 def test_a_statistic_of_ones_own(made_up):
