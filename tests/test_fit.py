@@ -131,6 +131,15 @@ def test_schedules():
     assert set(constant.kl_weight) == {1.0}
 
 
+def test_a_cold_posterior_is_that_of_rows_seen_more_often():
+    """A quarter of the KL weight is four times every row: the loss is four times as large, which Adam does not see."""
+    trial = make_trial(0)
+    often = trial._replace(data=trial.data._replace(weights=4 * trial.data.weights))
+    cold = fit(trial, SETTINGS._replace(kl_weight=0.25)).guide.output.mean
+    np.testing.assert_allclose(cold, fit(often, SETTINGS).guide.output.mean, rtol=1e-3, atol=1e-5)
+    assert np.abs(cold - fit(trial, SETTINGS).guide.output.mean).max() > 1e-3
+
+
 def test_objectives_end_at_the_same_bound():
     """Moments and sampling maximize one bound: fitted either way, it is the same within its sampling noise."""
     settings = SETTINGS._replace(num_steps=3000, learning_rate=0.02, batch_size=64)
@@ -160,6 +169,16 @@ def test_standardizer_leaves_constant_columns_alone():
     assert standardizer.input_scale[0] == 1
     np.testing.assert_allclose(data.inputs[:, 1].std(), 1, rtol=1e-6)
     np.testing.assert_allclose(data.targets, 0, atol=1e-12)
+
+
+def test_input_limit_stretches_only_columns_that_go_beyond_it():
+    rare = np.zeros(400)
+    rare[7] = 3.0
+    X = np.column_stack([rare, np.random.default_rng(0).uniform(size=400)])
+    plain, limited = (prepare(X, X[:, :1], input_limit=limit)[0].inputs for limit in (None, 5.0))
+    assert plain[:, 0].max() > 19
+    np.testing.assert_allclose(np.abs(limited).max(0), [5.0, np.abs(plain[:, 1]).max()], rtol=1e-6)
+    np.testing.assert_allclose(limited[:, 1], plain[:, 1])
 
 
 def test_average_is_the_running_mean_of_the_steps():

@@ -321,6 +321,8 @@ def test_bad_tables(X, y, message):
         ({"num_steps": 2.5}, r"num_steps"),
         ({"learning_rate": -1}, r"learning_rate must be a number above 0; got -1"),
         ({"kl_warmup": 2}, r"kl_warmup must be a number at least 0 and at most 1"),
+        ({"kl_weight": 0}, r"kl_weight must be a number above 0; got 0"),
+        ({"input_limit": 0.5}, r"input_limit must be a number at least 1; got 0.5"),
         ({"noise_prior": 6}, r"noise_prior must be a pair"),
         ({"slab": (2, -1)}, r"each entry of slab"),
         ({"layer_scale_prior": (1e-5, 1e-5)}, r"one for each of the 1 hidden layers; got 2"),

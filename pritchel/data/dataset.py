@@ -26,12 +26,25 @@ class Standardizer(NamedTuple):
     target_scale: np.ndarray
 
     @classmethod
-    def of(cls, inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray, scale_targets: bool) -> "Standardizer":
-        """Weighted means and standard deviations; a constant column gets scale 1. Targets may be left as they are."""
+    def of(
+        cls,
+        inputs: np.ndarray,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        scale_targets: bool,
+        input_limit: float | None,
+    ) -> "Standardizer":
+        """Weighted means and standard deviations; a constant column gets scale 1. Targets may be left as they are.
+
+        No input will lie further out than the limit: a column of rare large values gets a scale above its deviation.
+        """
         num_targets = targets.shape[1]
         as_they_are = (np.zeros(num_targets), np.ones(num_targets))
         of_targets = _location_scale(targets, weights) if scale_targets else as_they_are
-        return cls(*_location_scale(inputs, weights), *of_targets)
+        mean, scale = _location_scale(inputs, weights)
+        if input_limit is not None:
+            scale = np.maximum(scale, np.abs(inputs - mean).max(0) / input_limit)
+        return cls(mean, scale, *of_targets)
 
     def scale_inputs(self, inputs: np.ndarray) -> np.ndarray:
         """Inputs in standard units."""
@@ -62,10 +75,11 @@ def prepare(
     *,
     standardizer: Standardizer | None = None,
     scale_targets: bool = True,
+    input_limit: float | None = None,
 ) -> tuple[Dataset, Standardizer]:
     """Standardize a float64 table (by itself, unless told how) and merge its equal rows, whatever their order.
 
-    Targets are left in their own units unless `scale_targets`.
+    Targets are left in their own units unless `scale_targets`; `input_limit` is that of `Standardizer.of`.
     A row given twice and a row of weight two are then the same problem, bit for bit; rows of weight zero are gone.
     """
     weights = np.ones(len(inputs)) if sample_weight is None else sample_weight
@@ -73,6 +87,6 @@ def prepare(
     distinct, member = np.unique(table, axis=0, return_inverse=True)
     weights = np.bincount(member.ravel(), weights[weights > 0])
     inputs, targets = distinct[:, : inputs.shape[1]], distinct[:, inputs.shape[1] :]
-    standardizer = standardizer or Standardizer.of(inputs, targets, weights, scale_targets)
+    standardizer = standardizer or Standardizer.of(inputs, targets, weights, scale_targets, input_limit)
     scaled = (standardizer.scale_inputs(inputs), standardizer.scale_targets(targets), weights)
     return Dataset(*(part.astype(np.float32) for part in scaled)), standardizer

@@ -65,6 +65,7 @@ class HorseshoeEstimator(BaseEstimator, ABC):
         rank: int = 1,
         linear: bool = True,
         activation: str = "relu",
+        input_limit: float | None = None,
         unit_scale_prior: float | tuple[float, ...] = 1.0,
         layer_scale_prior: float | tuple[float, ...] = 1e-5,
         output_scale_prior: float = 5.0,
@@ -82,6 +83,7 @@ class HorseshoeEstimator(BaseEstimator, ABC):
         schedule: Literal["cosine", "constant"] = "cosine",
         average: float = 0.0,
         kl_warmup: float = 0.5,
+        kl_weight: float = 1.0,
         drop_dead_units: Literal["auto"] | bool = "auto",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -100,6 +102,7 @@ class HorseshoeEstimator(BaseEstimator, ABC):
         self.rank = rank
         self.linear = linear
         self.activation = activation
+        self.input_limit = input_limit
         self.unit_scale_prior = unit_scale_prior
         self.layer_scale_prior = layer_scale_prior
         self.output_scale_prior = output_scale_prior
@@ -117,6 +120,7 @@ class HorseshoeEstimator(BaseEstimator, ABC):
         self.schedule = schedule
         self.average = average
         self.kl_warmup = kl_warmup
+        self.kl_weight = kl_weight
         self.drop_dead_units = drop_dead_units
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -287,6 +291,9 @@ class HorseshoeEstimator(BaseEstimator, ABC):
         checks.check_number("learning_rate", self.learning_rate, above=0)
         checks.check_number("average", self.average, at_least=0, at_most=0.9999)
         checks.check_number("kl_warmup", self.kl_warmup, at_least=0, at_most=1)
+        checks.check_number("kl_weight", self.kl_weight, above=0)
+        if self.input_limit is not None:
+            checks.check_number("input_limit", self.input_limit, at_least=1)
         checks.check_number("validation_fraction", self.validation_fraction, above=0, at_most=0.9)
         return FitSettings(
             num_steps=num_steps if self.num_steps == "auto" else int(self.num_steps),
@@ -294,6 +301,7 @@ class HorseshoeEstimator(BaseEstimator, ABC):
             learning_rate=float(self.learning_rate),
             schedule=self.schedule,
             kl_warmup=float(self.kl_warmup),
+            kl_weight=float(self.kl_weight),
             objective=self._objective(),
             patience=int(self.patience) if self.early_stopping else None,
             drop_dead_units=self.drop_dead_units,
@@ -414,7 +422,14 @@ class HorseshoeEstimator(BaseEstimator, ABC):
         if self.warm_start and hasattr(self, "posterior_"):
             starts, old_standardizer = self._check_warm_start(targets.shape[1]), self.posterior_.standardizer
         is_scaled = self._likelihood.is_scaled
-        data, standardizer = prepare(inputs, targets, weights, standardizer=old_standardizer, scale_targets=is_scaled)
+        data, standardizer = prepare(
+            inputs,
+            targets,
+            weights,
+            standardizer=old_standardizer,
+            scale_targets=is_scaled,
+            input_limit=self.input_limit,
+        )
         settings = self._fit_settings(len(data.inputs))
         train, held_out = self._hold_out(data, seed)
         if starts:

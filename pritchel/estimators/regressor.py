@@ -37,6 +37,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     linear : add a linear function of the inputs beside the hidden layers, with a half-Cauchy scale of its own. A table
         that needs no hidden unit can then end with none.
     activation : "relu" or "tanh".
+    input_limit : how many standard deviations from its mean an input may lie; a column with values beyond is divided by
+        more than its deviation, so that they lie there. None: every column by its deviation.
     unit_scale_prior, layer_scale_prior : half-Cauchy scales b_0 and b_g, one number or one a hidden layer.
         A smaller `layer_scale_prior` switches more units off.
     output_scale_prior, linear_scale_prior : half-Cauchy scales of the weights of the output layer and linear path.
@@ -56,7 +58,9 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     num_steps, batch_size, learning_rate, schedule : Adam's. "auto": 8,000 steps of 128 rows up to 10,000 rows, then
         slowly more of both. The rate follows a "cosine" to zero or stays "constant".
     average : decay of a running (Polyak) average of the parameters that is then the fit, as 0.999; 0 for the last step.
-    kl_warmup : part of the steps over which the KL weight climbs to 1; 0 for none. Guards against collapse.
+    kl_warmup : part of the steps over which the KL weight climbs to its last; 0 for none. Guards against collapse.
+    kl_weight : its last; 1 is Bayes' rule. Below 1 the posterior is "cold", as if every row had been seen 1 / kl_weight
+        times: it keeps more units and is surer of them. Choose it by `log_prob` on rows held out.
     drop_dead_units : let units leave during training once the pruning rule has declared them dead. "auto": where the
         steps to come gain more by it than compiling the smaller network takes; True: whenever a layer can be halved;
         False: never. Outcomes agree; see benchmarks/results/dead_units.md.
@@ -159,7 +163,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
             inputs = self._posterior.standardizer.scale_inputs(self._check_inputs(X))
         else:
             table = np.asarray(check_array(X, dtype=np.float64))
-            inputs = prepare(table, np.arange(len(table), dtype=float)[:, None])[1].scale_inputs(table)
+            rows = np.arange(len(table), dtype=float)[:, None]
+            inputs = prepare(table, rows, input_limit=self.input_limit)[1].scale_inputs(table)
         rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         num_targets = self._num_targets if is_fitted else 1
         self._fit_settings(2)

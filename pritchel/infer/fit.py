@@ -30,7 +30,7 @@ MAX_CHUNK_FLOATS = 4_000_000
 
 
 class FitSettings(NamedTuple):
-    """How to train. `kl_warmup` is the part of the steps over which the KL weight climbs from `kl_start` to 1."""
+    """How to train. Over a part `kl_warmup` of the steps the KL weight climbs from `kl_start` of it to `kl_weight`."""
 
     num_steps: int = 8000
     batch_size: int = 128
@@ -38,6 +38,7 @@ class FitSettings(NamedTuple):
     schedule: Literal["cosine", "constant"] = "cosine"
     kl_warmup: float = 0.5
     kl_start: float = 0.03  # from 0, a fit with no sampling noise memorizes small tables before the prior is heard
+    kl_weight: float = 1.0  # below 1: a cold posterior, which believes the rows more than the prior's count of them
     objective: Objective = "moments"
     patience: int | None = None  # chunks without a better held-out score before stopping; None: never
     drop_dead_units: DropDead = "auto"
@@ -213,7 +214,7 @@ class _Feed:
         progress = np.minimum(step / settings.num_steps, 1.0)
         rate = settings.learning_rate * (0.5 * (1 + np.cos(np.pi * progress)) if settings.schedule == "cosine" else 1.0)
         climbed = np.minimum(progress / settings.kl_warmup, 1.0) if settings.kl_warmup > 0 else np.ones_like(progress)
-        kl_weights = np.maximum(climbed, settings.kl_start).astype(np.float32)
+        kl_weights = (settings.kl_weight * np.maximum(climbed, settings.kl_start)).astype(np.float32)
         self._noise_state = self.noise_rng.bit_generator.state
         noise = _normals(self.noise_rng, self.shapes, self.chunk_steps, num_filled)
         rates = np.broadcast_to(rate, step.shape).astype(np.float32)
