@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -84,6 +85,18 @@ def test_pruning_and_the_model_folder(fitted, iris, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), small.predict_proba(X))
     assert loaded.predict(X).tolist() == small.predict(X).tolist()
     assert loaded.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+
+
+@pytest.mark.slow
+def test_scikit_learn_finds_a_temperature(iris):
+    """As the documentation advises; classes stay as they were, and the network can still be pruned."""
+    model = HorseshoeClassifier(**{**TINY, "num_steps": 100})
+    warm = CalibratedClassifierCV(model, method="temperature", cv=2, ensemble=False).fit(*iris)
+    inner = warm.calibrated_classifiers_[0].estimator
+    before, after = inner.predict_proba(iris[0]), warm.predict_proba(iris[0])
+    np.testing.assert_array_equal(after.argmax(1), before.argmax(1))
+    assert np.abs(after - before).max() > 1e-3
+    assert len(inner.prune().units_kept_) == 1
 
 
 def test_one_class_is_refused():

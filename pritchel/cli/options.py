@@ -44,7 +44,7 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("unit_norm", bool, "Divide the covariance vectors by their norms.", NETWORK),
     EstimatorOption("linear", bool, "A linear path beside the hidden layers.", NETWORK),
     EstimatorOption("activation", str, "relu or tanh.", NETWORK),
-    EstimatorOption("input_limit", float, "Deviations from its mean that an input may lie; classes: 5.", NETWORK),
+    EstimatorOption("input_limit", float, "Deviations from its mean that an input may lie; 5 suits pixels.", NETWORK),
     EstimatorOption("num_members", int, "Independent networks whose predictions are mixed.", NETWORK),
     EstimatorOption("num_draws", int, "Weight draws behind every prediction.", NETWORK),
     EstimatorOption("prior", str, "regularized_horseshoe, horseshoe or gaussian.", PRIOR),

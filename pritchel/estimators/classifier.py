@@ -18,7 +18,7 @@ from pritchel.posterior.predict import Uncertainty
 from pritchel.posterior.predictive_checks import Statistic, class_statistics
 
 
-@with_arguments(without=("noise_prior", "input_limit"), input_limit=5.0, class_weight=None, label_noise=0.0)
+@with_arguments(without=("noise_prior",), class_weight=None, label_noise=0.0)
 class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     """Bayesian neural network classification that starts wide and keeps only the units the data ask for.
 
@@ -27,9 +27,6 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
 
     Parameters
     ----------
-    input_limit : as for the regressor, but 5 by default: tables of classes often have columns that are mostly zero
-        (pixels, words), and the few rows that are not would else lie dozens of deviations out.
-
     class_weight : None, "balanced", or a dictionary from labels to weights, which multiply `sample_weight`.
 
     label_noise : share of the labels that may be wrong, drawn at random; 0 trusts all of them.
