@@ -209,7 +209,7 @@ def test_two_targets(houses, tmp_path):
 def test_fit_killed_then_resumed_is_the_fit_never_killed(workplace, tmp_path):
     """kill -9, as a machine that goes down would."""
     words = [sys.executable, "-m", "pritchel", "fit", workplace / "houses.csv", "-t", "price", "--json"]
-    words += [*QUICK[:2], "--num-members", "1", "--num-draws", "30", "--num-steps", "12000", "--seed", "3"]
+    words += [*QUICK[:2], "--num-members", "1", "--num-draws", "30", "--num-steps", "6000", "--seed", "3"]
     environment = {**os.environ, "PRITCHEL_CHECKPOINT_SECONDS": "0"}
     process = subprocess.Popen([*words, "-o", tmp_path / "b"], env=environment, stdout=subprocess.DEVNULL)
     part = tmp_path / "b.partial" / "fit" / "member-1.safetensors"

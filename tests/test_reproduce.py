@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from pritchel.cli import app
 from pritchel.data.sources import Table
 from pritchel.experiments import statistics
-from pritchel.experiments.paper import curve, settings, tables
+from pritchel.experiments.paper import curve, prior_draws, settings, tables
 from pritchel.experiments.paper.settings import make_estimator
 from pritchel.experiments.paper.vmg import _tuned
 from pritchel.experiments.reproduce import EXPERIMENTS, Check, Finding, load, run_experiment
@@ -41,6 +41,7 @@ def tiny(monkeypatch):
     for module in (tables, curve):
         monkeypatch.setattr(module, "make_estimator", make)
     monkeypatch.setattr(tables, "load_uci", small_table)
+    monkeypatch.setattr(prior_draws, "WIDTHS", (5, 10, 20))
     monkeypatch.setattr(tables, "QUICK_STEPS", 20)
     monkeypatch.setattr(tables, "QUICK_SPLITS", 1)
     monkeypatch.setattr(tables, "QUICK_TABLES", ("energy",))

@@ -23,7 +23,10 @@ def dead_guide(family, hidden, repeats):
     return model, guide, take_units(guide, index)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family",
+    [pytest.param(name, marks=[] if name in ("tied", "structured") else pytest.mark.slow) for name in FAMILIES],
+)
 @pytest.mark.parametrize("hidden", [(4, 3)], ids=["2"])
 def test_a_unit_that_stands_for_dead_ones_gives_the_same_gradient(x64, family, hidden):
     """Three dead units alike, or one that counts for three: what is left to train cannot tell the difference."""
