@@ -138,6 +138,16 @@ def test_paper_settings():
     assert {name: params[name] for name in wanted} == wanted
 
 
+def test_input_limit_and_kl_weight_reach_the_fit(table, fitted):
+    X, y = table
+    limited = HorseshoeRegressor(**{**TINY, "num_steps": 1, "input_limit": 1.5}).fit(X, y)
+    scaled = limited.posterior_.standardizer.scale_inputs(X)
+    np.testing.assert_allclose(np.abs(scaled).max(0), 1.5)
+    cold = HorseshoeRegressor(**TINY, kl_weight=0.1).fit(X, y)
+    assert cold.units_kept_.sum() >= fitted.units_kept_.sum()
+    assert not np.array_equal(cold.predict(X), fitted.predict(X))
+
+
 @pytest.mark.parametrize(
     "change",
     [
