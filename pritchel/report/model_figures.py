@@ -57,7 +57,10 @@ def fit_trace(elbo: np.ndarray) -> bytes:
 
 
 def unit_scales(member: Any) -> bytes:
-    """Each present unit's log scale, mean and 90 % interval, in order; kept and pruned told apart."""
+    """Each present unit's log scale, mean and 90 % interval, in order; kept and pruned told apart.
+
+    Units that left during training are counted in the title only.
+    """
     guide = member.guide
     kept = surviving_units(guide)
     with _figure(7, 2.9, len(guide.layers)) as (_, axes, picture):
@@ -72,9 +75,12 @@ def unit_scales(member: Any) -> bytes:
                 where = np.flatnonzero(chosen)
                 centre, half = mean[order][chosen] / np.log(10), 1.645 * sd[order][chosen] / np.log(10)
                 if len(where):
-                    axis.errorbar(where, centre, half, fmt=".", color=color, ms=4, lw=1, label=label)
+                    axis.errorbar(where + 1, centre, half, fmt=".", color=color, ms=4, lw=1, label=label)
             axis.axhline(np.log10(DELTA), color=INK, lw=0.8, ls="--")
-            axis.set(xlabel=f"unit, hidden layer {index + 1}", title=f"{len(kept[index])} of {len(mean)} in use")
+            axis.set(
+                xlabel=f"unit, hidden layer {index + 1}", title=f"{len(kept[index])} of {member.offered[index]} in use"
+            )
+            axis.xaxis.get_major_locator().set_params(integer=True)
         axes[0, 0].set_ylabel("log10 scale")
         axes[0, 0].legend(frameon=False, fontsize=9)
     return picture[0]
