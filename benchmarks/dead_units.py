@@ -7,8 +7,8 @@ from peers import STEPS, PlainNetwork, batches, pritchel_trial, uci_problem
 from pritchel import HorseshoeRegressor
 from pritchel.data.sources import load_uci
 from pritchel.experiments.runs import run_splits
+from pritchel.guide.prune_rule import surviving_units
 from pritchel.infer.fit import FitSettings, fit
-from pritchel.posterior.prune import surviving_units
 
 NUM_STEPS = 8000
 SETS = ("yacht", "boston", "energy", "concrete", "wine")

@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pritchel import HorseshoeClassifier, HorseshoeRegressor
-from pritchel.estimators.evaluate import calibration_error
-from pritchel.records import Records
+from pritchel.experiments.records import Records
+from pritchel.posterior.evaluate import calibration_error
 
 NUM_SPLITS = 5
 DIGIT_LAYERS = (200, 200)

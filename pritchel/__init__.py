@@ -7,13 +7,13 @@ __version__ = "0.1.0"
 __all__ = ["DynamicsModel", "HorseshoeClassifier", "HorseshoeRegressor"]
 
 if TYPE_CHECKING:
-    from pritchel.dynamics import DynamicsModel
     from pritchel.estimators.classifier import HorseshoeClassifier
+    from pritchel.estimators.dynamics import DynamicsModel
     from pritchel.estimators.regressor import HorseshoeRegressor
 
 # JAX and scikit-learn are imported on first use, so that `import pritchel` and `pritchel --help` are instant.
 _HOMES = {
-    "DynamicsModel": "pritchel.dynamics",
+    "DynamicsModel": "pritchel.estimators.dynamics",
     "HorseshoeClassifier": "pritchel.estimators.classifier",
     "HorseshoeRegressor": "pritchel.estimators.regressor",
 }

@@ -9,8 +9,8 @@ import pandas as pd
 
 from pritchel.data.tables import Column, TableError, TablePlan, class_labels, plan_table, target_values
 from pritchel.estimators.base import HorseshoeEstimator
-from pritchel.estimators.evaluate import Evaluation, evaluate
 from pritchel.files.folder import load_model, save_model
+from pritchel.posterior.evaluate import Evaluation, evaluate
 
 
 class TrainingTable(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from pritchel import DynamicsModel, HorseshoeRegressor
-from pritchel.dynamics import rollout, step
+from pritchel.estimators.dynamics import rollout, step
 from pritchel.guide.network import keep_units
 from tests.conftest import TINY
 

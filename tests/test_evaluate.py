@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics
 
 from pritchel import HorseshoeClassifier
-from pritchel.estimators.evaluate import LEVELS, calibration_curve, calibration_error, evaluate, reliability_curve
+from pritchel.posterior.evaluate import LEVELS, calibration_curve, calibration_error, evaluate, reliability_curve
 from tests.conftest import TINY
 
 

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pritchel import HorseshoeRegressor
-from pritchel.codec import FileError, read_arrays, write_arrays
 from pritchel.files import folder
 from pritchel.files.folder import load_model, save_model, unpack
 from pritchel.infer import checkpoint as checkpointing
 from pritchel.infer import fit as fitting
+from pritchel.serial import FileError, read_arrays, write_arrays
 from tests.conftest import TINY
 
 

@@ -4,11 +4,11 @@ from scipy import optimize, stats
 
 from pritchel import HorseshoeRegressor
 from pritchel.data.dataset import prepare
+from pritchel.guide.prune_rule import prune_probabilities, surviving_units
 from pritchel.model.likelihoods.continuous import StudentComponents
 from pritchel.posterior import diagnostics, predict
 from pritchel.posterior.draws import weight_block
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile
-from pritchel.posterior.prune import prune_probabilities, surviving_units
 from tests.conftest import TINY
 
 

@@ -12,9 +12,9 @@ from pritchel.experiments import statistics
 from pritchel.experiments.paper import curve, prior_draws, settings, tables
 from pritchel.experiments.paper.settings import make_estimator
 from pritchel.experiments.paper.vmg import _tuned
+from pritchel.experiments.records import Records
 from pritchel.experiments.reproduce import EXPERIMENTS, Check, Finding, load, run_experiment
 from pritchel.experiments.statistics import Interval, all_hold, judge, judge_tables, t_interval
-from pritchel.records import Records
 from pritchel.report import reproduction_page as reproduction_page_module
 from pritchel.report.reproduction_page import reproduction_page, write_verdicts
 

@@ -9,6 +9,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+from pritchel.experiments.records import Records
 from pritchel.experiments.reproduce import Experiment, load, run_experiment
 from pritchel.experiments.rl import acrobot, collect, experiment, map2d, protocol
 from pritchel.experiments.rl.acrobot import Acrobot
@@ -18,7 +19,6 @@ from pritchel.experiments.rl.environments import make_environment
 from pritchel.experiments.rl.evaluate import evaluate
 from pritchel.experiments.rl.map2d import Map2D
 from pritchel.experiments.rl.world import true_world
-from pritchel.records import Records
 
 gymnasium = pytest.importorskip("gymnasium")
 

@@ -32,8 +32,8 @@ def print_json(value: Any) -> None:
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Turn what a user can mend into one sentence and an exit code."""
-    from pritchel.codec import FileError
     from pritchel.data.tables import TableError
+    from pritchel.serial import FileError
 
     try:
         yield

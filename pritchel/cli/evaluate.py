@@ -28,7 +28,7 @@ def evaluate(
         from pritchel.cli.fitting import score_notes
         from pritchel.cli.scores import checks_table, scores_table
         from pritchel.data.tables import read_table
-        from pritchel.estimators.evaluate import calibration_curve
+        from pritchel.posterior.evaluate import calibration_curve
         from pritchel.table_model import TableModel
 
         loaded = TableModel.load(model)

@@ -9,8 +9,8 @@ import numpy as np
 
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.classifier import HorseshoeClassifier
-from pritchel.estimators.evaluate import Evaluation, evaluate
 from pritchel.estimators.regressor import HorseshoeRegressor
+from pritchel.posterior.evaluate import Evaluation, evaluate
 from pritchel.table_model import TrainingTable
 
 PRESETS = ("default", "fast", "paper")

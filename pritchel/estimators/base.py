@@ -14,12 +14,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from pritchel.codec import encode
+from pritchel import checks
 from pritchel.data.dataset import Dataset, prepare
-from pritchel.estimators import checks
 from pritchel.estimators.progress import progress_display
 from pritchel.guide import FAMILIES
+from pritchel.guide.member import Member
 from pritchel.guide.network import GuideSpec, held_layer_scale_mask, start_guide, weight_mean_mask
+from pritchel.guide.prune_rule import DELTA, P0, surviving_units
 from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.fit import FitResult, FitSettings, Trial, fit_trials
 from pritchel.infer.outputs import OUTPUTS, Objective
@@ -28,11 +29,10 @@ from pritchel.model.network import ACTIVATIONS, Model
 from pritchel.model.priors import PRIORS, make_prior
 from pritchel.model.scales import HALF_CAUCHY
 from pritchel.posterior import diagnostics
-from pritchel.posterior.draws import Member
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.predictive_checks import PredictiveCheck, Statistic, predictive_checks
-from pritchel.posterior.prune import DELTA, P0, PruneReport, PruneReports, prune, surviving_units
-from pritchel.records import versions
+from pritchel.posterior.prune import PruneReport, PruneReports, prune
+from pritchel.serial import encode, versions
 
 MAX_COLLAPSE_ROWS = 400
 MAX_CHECKED_ROWS = 20_000

@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from pritchel.estimators import checks
+from pritchel import checks
 from pritchel.estimators.arguments import with_arguments
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.model.likelihoods import LIKELIHOODS, Likelihood

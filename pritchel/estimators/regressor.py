@@ -9,8 +9,8 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from pritchel import checks
 from pritchel.data.dataset import prepare
-from pritchel.estimators import checks
 from pritchel.estimators.arguments import with_arguments
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.model.likelihoods import LIKELIHOODS, Likelihood

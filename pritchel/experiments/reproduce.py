@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pritchel.experiments.records import Key, Records
 from pritchel.experiments.statistics import Verdict, all_hold
 from pritchel.posterior.diagnostics import CollapseWarning, FitWarning
-from pritchel.records import Key, Records
 
 # The module of each experiment; it has an `EXPERIMENT`.
 EXPERIMENTS: dict[str, str] = {

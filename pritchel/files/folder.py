@@ -17,18 +17,28 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from pritchel.codec import MAX_TEXT_BYTES, Arrays, FileError, decode, encode, read_arrays, read_json, write_arrays
 from pritchel.data.dataset import Standardizer
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.classifier import HorseshoeClassifier
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.files.card import card
+from pritchel.guide.member import Member
 from pritchel.guide.network import NetworkGuide, draw_weights
 from pritchel.model.network import Model
-from pritchel.posterior.draws import Member, draw_noise_shapes
+from pritchel.posterior.draws import draw_noise_shapes
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import PruneReport, PruneReports
-from pritchel.records import versions
+from pritchel.serial import (
+    MAX_TEXT_BYTES,
+    Arrays,
+    FileError,
+    decode,
+    encode,
+    read_arrays,
+    read_json,
+    versions,
+    write_arrays,
+)
 
 FORMAT, FORMAT_VERSION = "pritchel-model", 1
 SPEC, WEIGHTS, CARD = "spec.json", "weights.safetensors", "README.md"

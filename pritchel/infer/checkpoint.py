@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pritchel.codec import FileError, decode, encode, read_arrays, write_arrays
+from pritchel.serial import FileError, decode, encode, read_arrays, write_arrays
 
 EVERY_SECONDS = float(os.environ.get("PRITCHEL_CHECKPOINT_SECONDS", "5"))
 

@@ -15,12 +15,12 @@ import optax
 from pritchel.compile_cache import use_compile_cache
 from pritchel.data.dataset import Dataset
 from pritchel.guide.network import NetworkGuide
+from pritchel.guide.prune_rule import surviving_units
 from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.elbo import Batch, Elbo, elbo
 from pritchel.infer.outputs import Objective, pass_noise_shapes
 from pritchel.infer.shrink import Cut, DeadUnits, DropDead
 from pritchel.model.network import Model
-from pritchel.posterior.prune import surviving_units
 
 use_compile_cache()
 Status = Literal["finished", "stopped early", "interrupted", "diverged"]

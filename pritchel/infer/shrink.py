@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 
 from pritchel.guide.network import NetworkGuide, take_units
-from pritchel.posterior.prune import P0, prune_probabilities
+from pritchel.guide.prune_rule import P0, prune_probabilities
 
 MIN_WIDTH = 16
 MAX_COST_SHARE = 0.6  # a smaller network must cost at most this part of the present one

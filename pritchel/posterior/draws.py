@@ -1,42 +1,13 @@
 """Draws of whole networks from a fitted guide."""
 
-from typing import NamedTuple
-
 import jax
 import numpy as np
 
-from pritchel.guide.network import DrawNoise, NetworkGuide, draw_weights, noise_shape, pseudo_noise_shapes
-from pritchel.model.network import Model, Weights
+from pritchel.guide.member import Member
+from pritchel.guide.network import DrawNoise, draw_weights, noise_shape, pseudo_noise_shapes
+from pritchel.model.network import Weights
 
 BLOCK_DRAWS = 25
-
-
-class Member(NamedTuple):
-    """One fitted network: its guide, and which of the units it was offered the guide still has."""
-
-    model: Model
-    guide: NetworkGuide
-    offered: tuple[int, ...]  # units a hidden layer before any pruning
-    kept: tuple[np.ndarray, ...]  # indices into those
-
-    @classmethod
-    def unpruned(cls, model: Model, guide: NetworkGuide) -> "Member":
-        """A member that has all its units."""
-        offered = guide.widths[1:-1]
-        return cls(model, guide, offered, tuple(np.arange(units) for units in offered))
-
-    def reduced(self, guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> "Member":
-        """The member with a guide that has only some of its present units."""
-        return self._replace(
-            guide=guide, kept=tuple(units[index] for units, index in zip(self.kept, kept, strict=True))
-        )
-
-    def per_offered_unit(self, values: list[np.ndarray]) -> list[np.ndarray]:
-        """Values of the present units, one array a hidden layer, among zeros for those that have left."""
-        return [
-            np.bincount(units, value, offered)
-            for units, value, offered in zip(self.kept, values, self.offered, strict=True)
-        ]
 
 
 _draw_block = jax.jit(jax.vmap(draw_weights, in_axes=(None, None, 0)))

@@ -8,10 +8,11 @@ import numpy as np
 from scipy import special
 
 from pritchel.data.dataset import Standardizer
+from pritchel.guide.member import Member
 from pritchel.model.likelihoods import Likelihood
 from pritchel.model.likelihoods.base import Components
 from pritchel.model.network import Weights, forward
-from pritchel.posterior.draws import BLOCK_DRAWS, Member, take_turns, weight_block
+from pritchel.posterior.draws import BLOCK_DRAWS, take_turns, weight_block
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile
 
 MAX_CACHED_BYTES = 2**28

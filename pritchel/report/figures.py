@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pritchel.posterior.prune import DELTA
+from pritchel.guide.prune_rule import DELTA
 
 INK, BAND, ALIVE, DEAD = "#22313f", "#2a6f97", "#c8553d", "#b8c4cc"
 

@@ -9,8 +9,8 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from pritchel.estimators.evaluate import calibration_curve, reliability_curve
-from pritchel.posterior.prune import DELTA, surviving_units
+from pritchel.guide.prune_rule import DELTA, surviving_units
+from pritchel.posterior.evaluate import calibration_curve, reliability_curve
 
 INK, ACCENT, SOFT, BAND = "#1d2433", "#2456a6", "#a3adbd", "#c9d8ef"
 STYLE = {

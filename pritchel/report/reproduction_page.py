@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from pritchel.data.sources import UCI, data_folder
+from pritchel.experiments.records import Records
 from pritchel.experiments.reproduce import EXPERIMENTS, Check, Standing, load, look_up
 from pritchel.experiments.statistics import RULE, Verdict, all_hold
-from pritchel.records import Records
 from pritchel.report.page import Page
 
 PAPER = "Ghosh, Yao and Doshi-Velez, Structured Variational Learning of Bayesian Neural Networks with Horseshoe Priors"

@@ -7,9 +7,9 @@ import numpy as np
 
 from pritchel.data.toy import NOISE_SD, sine
 from pritchel.experiments.paper.settings import NAMES, SETTINGS, make_estimator
+from pritchel.experiments.records import Key
 from pritchel.experiments.scores import estimator_scores
 from pritchel.experiments.statistics import Interval, t_interval
-from pritchel.records import Key
 from pritchel.report.figures import BAND, DEAD, INK
 
 Record = dict[str, Any]

@@ -16,9 +16,9 @@ from pritchel.experiments.paper.tables import (
     table_keys,
     train_rows,
 )
+from pritchel.experiments.records import Key
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import count_tables, judge_tables
-from pritchel.records import Key
 
 FAMILIES = ("factorized", "tied", "semi_structured", "structured")
 PAIRS = (("structured", "semi_structured"), ("factorized", "tied"))

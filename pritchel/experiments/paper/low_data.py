@@ -19,9 +19,9 @@ from pritchel.experiments.paper.tables import (
     train_rows,
 )
 from pritchel.experiments.paper.vmg import VMG
+from pritchel.experiments.records import Key
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import count_tables, judge_tables
-from pritchel.records import Key
 
 TABLES = ("yacht", "boston", "energy")
 NUM_SPLITS = 20

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from pritchel.estimators.regressor import HorseshoeRegressor
+from pritchel.experiments.records import Key
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import judge, t_interval
-from pritchel.records import Key
 from pritchel.report.figures import ALIVE, BAND
 
 WIDTHS = (50, 500, 5000)

@@ -17,9 +17,9 @@ from pritchel.experiments.paper.tables import (
     table_keys,
     train_rows,
 )
+from pritchel.experiments.records import Key
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import Interval, Verdict, count_tables, judge_tables
-from pritchel.records import Key
 
 HS = {"prior": "horseshoe", "family": "factorized"}
 REG_HS = {"prior": "regularized_horseshoe", "family": "factorized"}

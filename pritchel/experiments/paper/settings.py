@@ -4,7 +4,7 @@ from typing import Any
 
 from pritchel.estimators.base import default_steps
 from pritchel.estimators.regressor import HorseshoeRegressor
-from pritchel.records import Key
+from pritchel.experiments.records import Key
 
 SETTINGS = ("paper", "ours")
 NAMES = {"paper": "the paper's settings", "ours": "our settings"}

@@ -20,9 +20,9 @@ from pritchel.experiments.paper.tables import (
     table_keys,
     train_rows,
 )
+from pritchel.experiments.records import Key
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import Interval, count_tables, judge, judge_tables, t_interval
-from pritchel.records import Key
 from pritchel.report.figures import ALIVE, BAND, INK
 
 FACTORIZED = {"prior": "regularized_horseshoe", "family": "factorized"}

@@ -8,10 +8,10 @@ import numpy as np
 from pritchel.data.sources import available_tables, load_uci
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.experiments.paper.settings import NARROW, WIDE, make_estimator
+from pritchel.experiments.records import Key
 from pritchel.experiments.scores import constant_scores, estimator_scores
 from pritchel.experiments.statistics import Interval, t_interval
-from pritchel.posterior.prune import DELTA
-from pritchel.records import Key
+from pritchel.guide.prune_rule import DELTA
 
 RECORDS = "tables"
 # Both have eight inputs: they share what is compiled.

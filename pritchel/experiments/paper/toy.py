@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pritchel.experiments.paper.curve import NUM_SEEDS, QUICK_STEPS, Record, draw_bands, fit_curve, log_ratio, values
 from pritchel.experiments.paper.settings import NAMES, SETTINGS
+from pritchel.experiments.records import Key
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import judge, t_interval
-from pritchel.records import Key
 
 METHODS = {
     "BNN, N(0, 1)": {"prior": "gaussian", "family": "factorized"},

@@ -18,9 +18,9 @@ from pritchel.experiments.paper.tables import (
     table_keys,
     train_rows,
 )
+from pritchel.experiments.records import Key
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import Interval, all_hold, count_tables, judge_tables, t_interval
-from pritchel.records import Key
 from pritchel.report.figures import ALIVE, BAND, DEAD
 
 VMG = {"prior": "gaussian", "family": "vmg"}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pritchel.experiments.paper.curve import NUM_SEEDS, QUICK_STEPS, Record, draw_bands, fit_curve, log_ratio, values
 from pritchel.experiments.paper.settings import NAMES, SETTINGS
+from pritchel.experiments.records import Key
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import judge
-from pritchel.records import Key
 
 WIDTHS, QUICK_WIDTHS = (10, 100, 1000), (10, 100)
 NUM_ROWS = 100

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from pritchel.experiments.records import Key
 from pritchel.experiments.reproduce import Experiment, Finding, Verdict
 from pritchel.experiments.rl.models import METHODS
 from pritchel.experiments.rl.protocol import run_trial
 from pritchel.experiments.rl.settings import PAPER
-from pritchel.records import Key
 
 NUM_SEEDS, NUM_QUICK_SEEDS = 10, 2
 ARCHITECTURES = ("500", "100-100")

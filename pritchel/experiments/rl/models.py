@@ -10,7 +10,7 @@ import numpy as np
 import optax
 
 from pritchel.data.dataset import prepare
-from pritchel.dynamics import Dynamics, DynamicsModel, encode, in_raw_units, step, tidy
+from pritchel.estimators.dynamics import Dynamics, DynamicsModel, encode, in_raw_units, step, tidy
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.experiments.rl.collect import Transitions
 from pritchel.experiments.rl.settings import Protocol

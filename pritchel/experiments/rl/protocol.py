@@ -7,7 +7,8 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from pritchel.dynamics import wrap_angle
+from pritchel.estimators.dynamics import wrap_angle
+from pritchel.experiments.records import Key
 from pritchel.experiments.rl.collect import Collection, collected, stream_key
 from pritchel.experiments.rl.domain import Domain
 from pritchel.experiments.rl.dqn import Learning, Network, learn, start_network
@@ -16,7 +17,6 @@ from pritchel.experiments.rl.models import METHODS, fit_model
 from pritchel.experiments.rl.picture import imagine
 from pritchel.experiments.rl.settings import PROTOCOLS, Protocol
 from pritchel.experiments.rl.world import World, true_world
-from pritchel.records import Key
 
 TEST_EPSILON = 0.15
 PICTURE_SEED = 0

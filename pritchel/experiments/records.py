@@ -1,9 +1,7 @@
 """One JSON line a trial: what was run, with what versions, and what came out. Figures are made from these alone."""
 
-import importlib.metadata
 import json
 import os
-import platform
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -13,13 +11,9 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from pritchel.serial import versions
+
 Key = dict[str, Any]  # what identifies a trial: JSON values only
-PACKAGES = ("pritchel", "jax", "numpy", "scikit-learn")
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that matter to a result."""
-    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
 def _canonical(key: Key) -> str:

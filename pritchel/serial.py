@@ -1,8 +1,10 @@
 """Modules and arrays to and from JSON beside safetensors. Only this package's own classes are made; none is run."""
 
 import dataclasses
+import importlib.metadata
 import json
 import os
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from safetensors.numpy import save_file
 
 MAX_TEXT_BYTES = 2**26
 Arrays = dict[str, np.ndarray]
+PACKAGES = ("pritchel", "jax", "numpy", "scikit-learn")
 
 
 class FileError(ValueError):
@@ -106,3 +109,8 @@ def read_json(text: str) -> Any:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON value")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that matter to a result."""
+    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in PACKAGES}

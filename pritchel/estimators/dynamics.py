@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array
 
+from pritchel import checks
 from pritchel.data.dataset import Standardizer
-from pritchel.estimators import checks
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.model.network import Activation, Weights, forward
 
