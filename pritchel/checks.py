@@ -28,6 +28,12 @@ def check_integer(name: str, value: Any, *, at_least: int) -> None:
         raise ValueError(f"{name} must be a whole number of at least {at_least}; got {value!r}.")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """The value is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False; got {value!r}.")
+
+
 def check_pair(name: str, value: Any, meaning: str) -> tuple[float, float]:
     """Two positive numbers."""
     is_pair = isinstance(value, (tuple, list, np.ndarray)) and len(value) == 2

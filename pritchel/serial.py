@@ -1,4 +1,8 @@
-"""Modules and arrays to and from JSON beside safetensors. Only this package's own classes are made; none is run."""
+"""Typed values to JSON beside safetensors and back, and the versions of what is installed.
+
+Only classes of this package are made, and of packages that have registered a family, prior or likelihood in this
+process or through the entry-point group `pritchel`. A file names classes; it never has anything imported.
+"""
 
 import dataclasses
 import importlib.metadata
@@ -6,7 +10,7 @@ import json
 import os
 import platform
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -16,11 +20,27 @@ from safetensors.numpy import save_file
 
 MAX_TEXT_BYTES = 2**26
 Arrays = dict[str, np.ndarray]
+Kind = TypeVar("Kind")
 PACKAGES = ("pritchel", "jax", "numpy", "scikit-learn")
 
 
 class FileError(ValueError):
     """A file that cannot be used, with the reason."""
+
+
+_TRUSTED = {"pritchel"}  # top-level packages whose classes a file may name
+_VALUES: dict[str, type] = {}
+
+
+def trust(module: str) -> None:
+    """Let files name the classes of the package that a module belongs to: it has registered something here."""
+    _TRUSTED.add(module.split(".")[0])
+
+
+def stored(kind: type[Kind]) -> type[Kind]:
+    """Let a NamedTuple class be written with its name and its fields' names; for classes of this package."""
+    _VALUES[kind.__name__] = kind
+    return kind
 
 
 def encode(value: Any, arrays: Arrays, name: str) -> Any:
@@ -30,12 +50,20 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
     if isinstance(value, (np.ndarray, jax.Array)):
         arrays[name] = np.array(value, order="C")
         return {"array": name}
+    if _VALUES.get(type(value).__name__) is type(value):
+        fields = {field: encode(part, arrays, f"{name}.{field}") for field, part in value._asdict().items()}
+        return {"value": type(value).__name__, "fields": fields}
     if isinstance(value, (tuple, list)):
         return [encode(part, arrays, f"{name}.{index}") for index, part in enumerate(value)]
-    if isinstance(value, eqx.Module):
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"items": {key: encode(part, arrays, f"{name}.{key}") for key, part in value.items()}}
+    if isinstance(value, eqx.Module) and _is_trusted(type(value)):
         fields = {field: encode(getattr(value, field), arrays, f"{name}.{field}") for field in _fields(type(value))}
-        return {"module": type(value).__name__, "fields": fields}
-    raise TypeError(f"{name} cannot be written: it is a {type(value).__name__}.")
+        return {"module": _class_name(type(value)), "fields": fields}
+    raise TypeError(
+        f"{name} cannot be written: it is a {_class_name(type(value))}, of a package that has registered no family, "
+        "prior or likelihood."
+    )
 
 
 def decode(value: Any, arrays: Arrays) -> Any:
@@ -48,32 +76,54 @@ def decode(value: Any, arrays: Arrays) -> Any:
         if value["array"] not in arrays:
             raise FileError(f"the array {value['array']!r} is missing")
         return arrays[value["array"]]
-    if isinstance(value, dict) and value.keys() == {"module", "fields"} and isinstance(value["fields"], dict):
-        kind = _modules().get(value["module"])
+    if isinstance(value, dict) and value.keys() == {"items"} and isinstance(value["items"], dict):
+        return {key: decode(part, arrays) for key, part in value["items"].items()}
+    if isinstance(value, dict) and isinstance(value.get("fields"), dict) and len(value) == 2:
+        name = value.get("module", value.get("value"))
+        kind = _known_class(name) if "module" in value else _VALUES.get(str(name))
         if kind is None:
-            raise FileError(f"it holds a {value['module']!r}, which this version does not know")
-        if value["fields"].keys() != set(_fields(kind)):
-            raise FileError(f"the parts of a {value['module']} are not those that this version knows")
+            raise FileError(
+                f"it holds a {name!r}, which this version does not know; if another package has it, import that first"
+            )
+        own = kind._fields if "value" in value else _fields(kind)  # pyright: ignore[reportAttributeAccessIssue]
+        if value["fields"].keys() != set(own):
+            raise FileError(f"the parts of a {name} are not those that this version knows")
         return kind(**{field: decode(part, arrays) for field, part in value["fields"].items()})
-    raise FileError("it holds something that is neither a number, a text, an array nor a known module")
+    raise FileError("it holds something that is neither a number, a text, an array nor a known class")
 
 
-def _fields(kind: type[eqx.Module]) -> list[str]:
+def _fields(kind: type) -> list[str]:
     return [field.name for field in dataclasses.fields(kind)]
 
 
-def _modules() -> dict[str, type[eqx.Module]]:
-    """Every class of the model and the guide, by name."""
-    import pritchel.guide
-    import pritchel.guide.network
-    import pritchel.model.network  # noqa: F401 - all of them must be defined to be found
+def _is_trusted(kind: type) -> bool:
+    return kind.__module__.split(".")[0] in _TRUSTED
 
+
+def _class_name(kind: type) -> str:
+    """Of this package the class's name alone; of others with its module."""
+    is_own = kind.__module__.split(".")[0] == "pritchel"
+    return kind.__name__ if is_own else f"{kind.__module__}:{kind.__name__}"
+
+
+def _known_class(name: Any) -> type | None:
+    """A trusted class that is defined in this process, or by a package whose entry point says that it extends us."""
+    found = _trusted_classes().get(name)
+    if found is None and isinstance(name, str) and ":" in name:
+        for entry in importlib.metadata.entry_points(group="pritchel"):
+            if entry.value.split(":")[0].split(".")[0] == name.split(".")[0].split(":")[0]:
+                entry.load()
+        found = _trusted_classes().get(name)
+    return found
+
+
+def _trusted_classes() -> dict[str, type]:
     found, waiting = {}, list(eqx.Module.__subclasses__())
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
-        if kind.__module__.startswith("pritchel."):
-            found[kind.__name__] = kind
+        if _is_trusted(kind):
+            found[_class_name(kind)] = kind
     return found
 
 

@@ -54,10 +54,6 @@ class Standardizer(NamedTuple):
         """Targets in standard units."""
         return (targets - self.target_mean) / self.target_scale
 
-    def unscale_targets(self, targets: np.ndarray) -> np.ndarray:
-        """Targets in their own units."""
-        return targets * self.target_scale + self.target_mean
-
 
 def _location_scale(columns: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     share = weights / weights.sum()

@@ -1,7 +1,9 @@
 """A learned model of how an environment moves: fit on transitions, then plan with whole draws of its dynamics."""
 
+import os
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import equinox as eqx
@@ -48,7 +50,7 @@ class Dynamics(eqx.Module):
         return jax.tree.map(lambda leaf: leaf[index], self)
 
 
-def encode(states: Any, actions: Any, num_actions: int | None, angles: tuple[int, ...]) -> Any:
+def network_inputs(states: Any, actions: Any, num_actions: int | None, angles: tuple[int, ...]) -> Any:
     """The network's inputs: angles as cosine and sine, discrete actions one-hot; numpy in, numpy out."""
     namespace = states.__array_namespace__()
     straight = [index for index in range(states.shape[-1]) if index not in angles]
@@ -67,7 +69,7 @@ def step(draw: Dynamics, state: State, action: Any) -> State:
     For one draw a roll-out: `jax.vmap(step)(draws, states, actions)`.
     """
     state = jnp.asarray(state)
-    inputs = encode(state, jnp.asarray(action), draw.num_actions, draw.angles)
+    inputs = network_inputs(state, jnp.asarray(action), draw.num_actions, draw.angles)
     difference = forward(draw.weights, inputs.reshape(-1, inputs.shape[-1]), draw.activation).reshape(state.shape)
     return tidy(state + difference, draw.angles)
 
@@ -97,14 +99,18 @@ class DynamicsModel:
 
     Parameters
     ----------
-    num_actions : how many discrete actions there are (0, 1, ...); None for actions that are vectors of numbers.
-    angles : columns of the state that are angles in radians. The network sees their cosine and sine, and differences
-        are taken the short way round.
-    estimator : a HorseshoeRegressor with the options of your choice; a copy of it is fitted.
+    num_actions : int, optional
+        How many discrete actions there are (0, 1, ...); None for actions that are vectors of numbers.
+    angles : tuple of ints
+        Columns of the state that are angles in radians. The network sees their cosine and sine, and differences are
+        taken the short way round.
+    estimator : HorseshoeRegressor, optional
+        With the options of your choice; a copy of it is fitted.
 
     Attributes
     ----------
-    estimator_ : the fitted estimator, with its scores, scales and pruning.
+    estimator_ : HorseshoeRegressor
+        The fitted estimator, with its scores, scales and pruning.
     """
 
     def __init__(
@@ -129,7 +135,7 @@ class DynamicsModel:
         difference = tidy(after - states, self._angles)
         estimator: Any = HorseshoeRegressor() if self.estimator is None else clone(self.estimator)
         self.estimator_: HorseshoeRegressor = estimator.fit(
-            encode(states, actions, self.num_actions, self._angles), difference
+            network_inputs(states, actions, self.num_actions, self._angles), difference
         )
         self.num_features_ = states.shape[1]
         return self
@@ -148,19 +154,19 @@ class DynamicsModel:
         mean = tidy(states + (answer[0] if return_std else answer), self._angles)
         return (mean, answer[1]) if return_std else mean
 
-    def sample_functions(self, states: Any, actions: Any, num_draws: int, *, seed: int = 0) -> np.ndarray:
-        """Next states under each of the draws that `draw(num_draws, seed=seed)` gives: (draws, rows, features)."""
+    def sample_functions(self, states: Any, actions: Any, n_samples: int = 1, random_state: int = 0) -> np.ndarray:
+        """Next states under each of the draws that `draw(n_samples, random_state)` gives: (rows, features, samples)."""
         states, inputs = self._inputs(states, actions)
-        checks.check_integer("num_draws", num_draws, at_least=1)
-        functions = self.estimator_.posterior_.sample_functions(inputs, num_draws, seed)
-        return tidy(states + np.moveaxis(functions, -1, 0), self._angles)
+        checks.check_integer("n_samples", n_samples, at_least=1)
+        functions = self.estimator_.posterior_.sample_functions(inputs, n_samples, random_state)
+        return np.moveaxis(tidy(states + np.moveaxis(functions, -1, 0), self._angles), 0, -1)
 
-    def draw(self, num_draws: int, *, seed: int = 0) -> Dynamics:
+    def draw(self, n_samples: int = 1, random_state: int = 0) -> Dynamics:
         """Coherent draws of the dynamics, for `step` and `rollout`: each is one function, the same at every step."""
         self._check_is_fitted()
-        checks.check_integer("num_draws", num_draws, at_least=1)
+        checks.check_integer("n_samples", n_samples, at_least=1)
         posterior = self.estimator_.posterior_
-        weights = in_raw_units(posterior.sample_weights(num_draws, seed), posterior.standardizer)
+        weights = in_raw_units(posterior.sample_weights(n_samples, random_state), posterior.standardizer)
         return Dynamics(
             jax.tree.map(lambda leaf: jnp.asarray(leaf, float), weights),
             self.num_actions,
@@ -168,7 +174,7 @@ class DynamicsModel:
             posterior.members[0].model.activation,
         )
 
-    def rollout(self, states: Any, plan: Plan, num_steps: int | None = None, *, seed: int = 0) -> np.ndarray:
+    def rollout(self, states: Any, plan: Plan, num_steps: int | None = None, random_state: int = 0) -> np.ndarray:
         """Imagined trajectories, a weight draw for each: (rollouts, steps + 1, features), start states first.
 
         `plan` is an array of actions (rollouts, steps) or, for vectors, (rollouts, steps, size); or a policy, a pure
@@ -176,7 +182,7 @@ class DynamicsModel:
         """
         self._check_is_fitted()
         states = self._check_states("states", states)
-        draws = self.draw(len(states), seed=seed)
+        draws = self.draw(len(states), random_state)
         if callable(plan):
             if num_steps is None:
                 raise ValueError("rollout with a policy needs num_steps, the length of the trajectories.")
@@ -189,6 +195,43 @@ class DynamicsModel:
         checked = self._check_actions(flat.reshape(-1, *flat.shape[2:]), flat.shape[0] * flat.shape[1])
         actions = jnp.asarray(checked.reshape(*flat.shape[:2], *checked.shape[1:]))
         return np.asarray(_rollouts(draws, jnp.asarray(states, float), actions, None, num_steps))
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the fitted model to a folder, as estimators do."""
+        from pritchel.estimators.saved import save_estimator
+
+        self._check_is_fitted()
+        extra = {"num_actions": self.num_actions, "angles": list(self._angles), "num_features": self.num_features_}
+        return save_estimator(Path(path), self.estimator_, kind="DynamicsModel", extra=extra, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """A fitted model from a folder that `save` wrote; no code in it is run."""
+        from pritchel.estimators.saved import load_saved
+
+        return load_saved(Path(path)).of_kind(cls)
+
+    @classmethod
+    def from_saved(cls, estimator: HorseshoeRegressor, extra: dict[str, Any]) -> Self:
+        """The model of a fitted estimator and what a folder says of states and actions; a ValueError if they clash."""
+        num_actions, num_features = extra["num_actions"], int(extra["num_features"])
+        angles = tuple(int(index) for index in extra["angles"])
+        num_inputs = num_features + len(angles) + (num_actions or 0)
+        num_outputs = len(estimator.posterior_.standardizer.target_mean)
+        is_whole = num_actions is None or (isinstance(num_actions, int) and num_actions > 0)
+        is_right = num_inputs == estimator.n_features_in_ or (
+            num_actions is None and num_inputs < estimator.n_features_in_
+        )
+        if (
+            not is_whole
+            or not is_right
+            or num_outputs != num_features
+            or any(not 0 <= i < num_features for i in angles)
+        ):
+            raise ValueError("its states and actions do not fit its network")
+        model = cls(num_actions=num_actions, angles=angles, estimator=clone(estimator))
+        model._angles, model.estimator_, model.num_features_ = angles, estimator, num_features
+        return model
 
     def _check_is_fitted(self) -> None:
         if not hasattr(self, "estimator_"):
@@ -220,7 +263,7 @@ class DynamicsModel:
     def _inputs(self, states: Any, actions: Any) -> tuple[np.ndarray, np.ndarray]:
         self._check_is_fitted()
         states = self._check_states("states", states)
-        return states, encode(states, self._check_actions(actions, len(states)), self.num_actions, self._angles)
+        return states, network_inputs(states, self._check_actions(actions, len(states)), self.num_actions, self._angles)
 
 
 def in_raw_units(weights: Weights, standardizer: Standardizer) -> Weights:

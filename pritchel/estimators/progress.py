@@ -3,22 +3,23 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from pritchel.infer.fit import Progress
+from pritchel.infer.members import Execution
+from pritchel.infer.trial import Progress
 
 
 @contextmanager
 def progress_display(
-    progress: bool | Callable[[Progress], None], num_trials: int, num_steps: int
-) -> Iterator[Callable[[Progress], None] | None]:
-    """A callback for the training loop: the user's own, a bar, or None."""
+    progress: bool | Callable[[Progress], None], num_trials: int, num_steps: int, execution: Execution
+) -> Iterator[Execution]:
+    """The execution with somebody to tell: the user's own function, a bar, or nobody."""
     if callable(progress):
-        yield progress
+        yield execution._replace(on_progress=progress)
         return
     from rich.console import Console
 
     console = Console(stderr=True)
     if not progress or not console.is_terminal:
-        yield None
+        yield execution
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
@@ -48,4 +49,4 @@ def progress_display(
                 elbo=f"ELBO per row {state.elbo:.3f}{alive}",
             )
 
-        yield update
+        yield execution._replace(on_progress=update)

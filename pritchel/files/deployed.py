@@ -32,11 +32,7 @@ def deployed(estimator: Any, plan: TablePlan) -> Deployed:
     for member, weights in posterior.weight_draws():
         blocks.setdefault(member, []).append(weights)
     stacks = [jax.tree.map(lambda *parts: np.concatenate(parts).astype(np.float32), *part) for part in blocks.values()]
-    own = [
-        member.model.likelihood.noise_values(np.asarray(member.guide.likelihood, float)) for member in posterior.members
-    ]
-    member_of_draw = np.repeat(list(blocks), [len(stack.output) for stack in stacks])
-    values = {name: np.stack([value[name] for value in own])[member_of_draw][:, None] for name in own[0]}
+    values = posterior.noise_values(np.repeat(list(blocks), [len(stack.output) for stack in stacks]))
     outputs = Expression("Outputs", (), posterior.members[0].guide.widths[-1])
     mean, var = posterior.likelihood.moments(outputs, values, ExpressionOps)
     classes = tuple(str(label) for label in estimator.classes_) if posterior.likelihood.has_classes else None

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pritchel.data.tables import MISSING, Column
+from pritchel.data.tables import Column
 from pritchel.files.deployed import Deployed
 from pritchel.files.expressions import Expression
 
@@ -140,17 +140,3 @@ def _emit(graph: _Graph, value: Expression, outputs: str) -> str:
     parts = [_emit(graph, part, outputs) for part in value.arguments]
     attributes = {"axis": -1} if value.kind in ("Concat", "Softmax") else {}
     return graph.add(value.kind, *parts, **attributes)
-
-
-def onnx_inputs(model: Deployed, frame: Any) -> dict[str, np.ndarray]:
-    """The feed for a runtime from a table: what a caller has to do, in code."""
-    feed = {}
-    for column in model.plan.columns:
-        values = frame[column.name]
-        if column.kind == "number":
-            feed[column.name] = values.to_numpy(float, na_value=np.nan)[:, None]
-        else:
-            feed[column.name] = (
-                values.astype(object).where(values.notna(), MISSING).astype(str).to_numpy(object)[:, None]
-            )
-    return feed

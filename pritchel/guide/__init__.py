@@ -1,10 +1,11 @@
 """The guide q(weights, scales): one file a family, each registering itself by name."""
 
 from pritchel.guide import factorized, semi_structured, structured, tied, vmg
-from pritchel.guide.base import FAMILIES, LayerGuide, LayerStart, family
+from pritchel.guide.base import FAMILIES, Family, LayerGuide, LayerStart, family
 
 __all__ = [
     "FAMILIES",
+    "Family",
     "LayerGuide",
     "LayerStart",
     "factorized",

@@ -1,15 +1,19 @@
 """The interface of a variational family: what a hidden layer's q(base weights, log unit scales) must answer."""
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+from pritchel import checks
 from pritchel.guide.normal import Normal
 from pritchel.numerics import Outer
+from pritchel.serial import trust
+from pritchel.settings import Settings
 from pritchel.shapes import (
     AnyArray,
     BaseWeights,
@@ -131,7 +135,7 @@ class LayerGuide(eqx.Module):
 StartLayer = Callable[[LayerStart], LayerGuide]
 StartOutput = Callable[[LayerStart], Any]
 FAMILIES: dict[str, StartLayer] = {}
-OUTPUTS: dict[str, StartOutput] = {}
+OUTPUT_STARTS: dict[str, StartOutput] = {}
 
 
 def start_normal_output(start: LayerStart) -> Normal:
@@ -146,14 +150,40 @@ def family(name: str, output: StartOutput = start_normal_output) -> Callable[[St
     """
 
     def register(start: StartLayer) -> StartLayer:
-        FAMILIES[name], OUTPUTS[name] = start, output
+        FAMILIES[name], OUTPUT_STARTS[name] = start, output
+        trust(start.__module__)
         return start
 
     return register
 
 
-def start_layer(name: str, start: LayerStart) -> LayerGuide:
-    """A fresh layer of the named family."""
-    if name not in FAMILIES:
-        raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {name!r}.")
-    return FAMILIES[name](start)
+@dataclasses.dataclass(frozen=True)
+class Family(Settings):
+    """The posterior's shape.
+
+    Parameters
+    ----------
+    name : str
+        "structured" (weights and their unit's scale coupled), "semi_structured", "factorized" or "tied"; or "vmg", the
+        matrix normal with pseudo data that the paper compares with, which goes with `prior="gaussian"` and no linear
+        path; or a family that another package has registered.
+    rank : int
+        Rank of the low-rank part of the (semi-)structured covariance; the paper's is 1.
+    unit_norm : bool
+        Divide the covariance vectors of the (semi-)structured families by their norms.
+    """
+
+    name: str = "structured"
+    rank: int = 1
+    unit_norm: bool = True
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """A family as given, or the one that a name stands for, checked."""
+        chosen = cls(value) if isinstance(value, str) else value
+        if not isinstance(chosen, cls):
+            raise ValueError(f"family must be a name ({', '.join(map(repr, FAMILIES))}) or a Family; got {value!r}.")
+        checks.check_choice("family", chosen.name, FAMILIES)
+        checks.check_integer("rank", chosen.rank, at_least=1)
+        checks.check_flag("unit_norm", chosen.unit_norm)
+        return chosen

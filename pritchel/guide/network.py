@@ -1,19 +1,21 @@
 """The guide of a whole network: hidden layers of one family, the scales they share, the output layer, the noise."""
 
 import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from pritchel.guide.base import OUTPUTS, LayerGuide, LayerStart, start_layer
+from pritchel.guide.base import FAMILIES, OUTPUT_STARTS, Family, LayerGuide, LayerStart
 from pritchel.guide.independent import OutputGuide
 from pritchel.guide.normal import Normal
+from pritchel.model.joint import Unknowns, weights_of
 from pritchel.model.network import Model, Weights
-from pritchel.model.priors import RegularizedHorseshoe, ShrinkagePrior
+from pritchel.model.priors import Scales
+from pritchel.model.priors.base import Latents, of_layer
 from pritchel.shapes import AnyArray
 
 START_SD = 0.01
@@ -21,15 +23,13 @@ HELD_SD = 1e-3
 
 
 class NetworkGuide(eqx.Module):
-    """q over everything unknown. Fields are None where the prior has no such scale."""
+    """q over everything unknown."""
 
     layers: tuple[LayerGuide, ...]
-    log_layer_scales: Normal | None  # one a hidden layer
-    log_slab_sq: tuple[Normal, ...]  # one for the network, or one a layer; each of one entry, or one a unit
+    scales: Scales  # a `Normal` over each log scale that the prior has
+    latents: Latents  # `Normal`s over what else the prior has
     output: OutputGuide  # base weights of the output layer
-    log_output_scale: Normal | None
     linear: Normal | None  # base weights of the linear path beside the hidden layers; None: there is none
-    log_linear_scale: Normal | None
     likelihood: Float[AnyArray, "*params"]  # the likelihood's own parameters
 
     @property
@@ -38,77 +38,123 @@ class NetworkGuide(eqx.Module):
         hidden = tuple(layer.base_mean.shape[1] for layer in self.layers)
         return (self.layers[0].base_mean.shape[0] - 1, *hidden, self.output.mean.shape[1])
 
-    def slab_index(self, layer: int) -> int | None:
-        """Which entry of `log_slab_sq` a hidden layer sees."""
-        if not self.log_slab_sq:
-            return None
-        return layer if len(self.log_slab_sq) == len(self.layers) else 0
+    def latents_of(self, layer: int) -> dict[str, Normal]:
+        """What a hidden layer sees of the latents."""
+        return of_layer(self.latents, layer, len(self.layers))
 
-
-class GuideSpec(NamedTuple):
-    """The choices that shape a guide."""
-
-    hidden: tuple[int, ...]
-    family: str = "structured"
-    rank: int = 1
-    unit_norm: bool = True
-    learn_layer_scale: bool = False
+    def has_unit_scales(self) -> bool:
+        """Whether units have scales that can be looked at and pruned by."""
+        return self.layers[0].log_unit_scale_moments() is not None
 
 
 def start_guide(
-    model: Model, spec: GuideSpec, num_features: int, num_targets: int, rng: np.random.Generator
+    model: Model,
+    hidden: tuple[int, ...],
+    family: Family,
+    num_features: int,
+    num_targets: int,
+    rng: np.random.Generator,
 ) -> NetworkGuide:
-    """A guide to start training from.
-
-    Layer scales start at their prior and unit scales at its inverse, so that their product, all the data ever see,
-    starts at one: a smaller product lets the prior switch every unit off before the data have spoken.
-    """
-    prior = model.prior
+    """A guide to start training from: random base weights, scales and latents where the prior has them start."""
+    start, held = model.prior.start(hidden, model.linear), model.prior.held
     num_outputs = model.likelihood.num_outputs(num_targets)
-    widths = (num_features, *spec.hidden)
-    log_layer_scales = np.asarray(prior.log_layer_scale_prior) if isinstance(prior, ShrinkagePrior) else None
+    widths = (num_features, *hidden)
+
+    def layer_start(mean: np.ndarray, log_unit_scale: float | None) -> LayerStart:
+        return LayerStart(mean, log_unit_scale, START_SD, family.rank, family.unit_norm, rng)
+
     layers = []
     for index, (fan_in, units) in enumerate(itertools.pairwise(widths)):
         base_mean = rng.normal(0.0, np.sqrt(2 / (fan_in + 1)), (fan_in + 1, units))
-        log_unit_scale = None if log_layer_scales is None else -float(log_layer_scales[index])
-        start = LayerStart(base_mean, log_unit_scale, START_SD, spec.rank, spec.unit_norm, rng)
-        layers.append(start_layer(spec.family, start))
-    slabs: tuple[Normal, ...] = ()
-    if isinstance(prior, RegularizedHorseshoe):
-        mode = float(np.log(prior.slab_rate / (prior.slab_shape + 1)))
-        sizes = {"network": (1,), "layer": (1,) * len(spec.hidden), "unit": spec.hidden}[prior.slab_sharing]
-        slabs = tuple(Normal.start(mode, START_SD, (size,)) for size in sizes)
+        log_unit_scale = None if start.log_unit_scales is None else start.log_unit_scales[index]
+        layers.append(FAMILIES[family.name](layer_start(base_mean, log_unit_scale)))
     output_mean = rng.normal(0.0, np.sqrt(1 / (widths[-1] + 1)), (widths[-1] + 1, num_outputs))
+    scales = {
+        name: None if mean is None else Normal.start(mean, HELD_SD if name in held else START_SD)
+        for name, mean in start.scales._asdict().items()
+    }
     return NetworkGuide(
         layers=tuple(layers),
-        log_layer_scales=None
-        if log_layer_scales is None
-        else Normal.start(log_layer_scales, START_SD if spec.learn_layer_scale else HELD_SD),
-        log_slab_sq=slabs,
-        output=OUTPUTS[spec.family](LayerStart(output_mean, None, START_SD, spec.rank, spec.unit_norm, rng)),
-        log_output_scale=None if log_layer_scales is None else Normal.start(0.0, START_SD, ()),
+        scales=Scales(**scales),
+        latents={name: tuple(Normal.start(mean, START_SD) for mean in means) for name, means in start.latents.items()},
+        output=OUTPUT_STARTS[family.name](layer_start(output_mean, None)),
         linear=Normal.start(0.0, START_SD, (num_features, num_outputs)) if model.linear else None,
-        log_linear_scale=Normal.start(0.0, START_SD, ()) if model.linear and log_layer_scales is not None else None,
         likelihood=model.likelihood.start(num_targets),
     )
 
 
 class DrawNoise(NamedTuple):
-    """Standard normal noise for one draw of a network, laid out so that pruning selects rows and columns of it."""
+    """Standard normal noise for one draw of a network.
+
+    Leaves are drawn in this order, layers of the width that was offered, and then selected: a pruned network keeps the
+    draws of the units it kept, and a saved model predicts from the same draws for ever.
+    """
 
     layers: tuple[AnyArray, ...]
-    log_layer_scales: AnyArray
-    log_slab_sq: tuple[AnyArray, ...]
+    latents: dict[str, tuple[AnyArray, ...]]
     output: AnyArray
-    log_output_scale: AnyArray
-    linear: AnyArray | None = None
-    log_linear_scale: AnyArray | None = None
-    pseudo: tuple[Any, ...] = ()  # a `PseudoNoise` for each layer that has pseudo data
+    linear: AnyArray | None
+    scales: Scales
+    pseudo: tuple[Any, ...]  # a `PseudoNoise` for each layer that has pseudo data
+
+    def take(self, kept: tuple[np.ndarray, ...]) -> "DrawNoise":
+        """The noise of some of the units of each hidden layer; any leading axes stay."""
+        inputs, layers = None, []
+        for noise, units in zip(self.layers, kept, strict=True):
+            layers.append(_rows(noise, inputs, self.layers, len(layers))[..., units])
+            inputs = units
+        last = lambda part, units: part[..., units]  # noqa: E731
+        latents = {name: _of_units(parts, kept, last) for name, parts in self.latents.items()}
+        output = _rows(self.output, inputs, self.layers, len(layers))
+        return self._replace(layers=tuple(layers), latents=latents, output=output)
+
+
+def _of_units(parts: tuple[Any, ...], kept: tuple[np.ndarray, ...], take: Callable[[Any, np.ndarray], Any]) -> Any:
+    """Each part's entries of the units kept, where it has one a unit; as it is, where units share one entry."""
+    if not _is_per_unit([jax.tree.leaves(part)[0].shape[-1] for part in parts]):
+        return parts
+    return tuple(take(part, units) for part, units in zip(parts, kept, strict=True))
+
+
+def _is_per_unit(sizes: list[int]) -> bool:
+    return any(size != 1 for size in sizes)
+
+
+def _rows(noise: AnyArray, inputs: np.ndarray | None, layers: tuple[AnyArray, ...], index: int) -> AnyArray:
+    """Rows of the given inputs, and all those behind the inputs' (bias, shared noise)."""
+    if inputs is None:
+        return noise
+    rest = np.arange(layers[index - 1].shape[-1], noise.shape[-2])
+    return noise[..., np.concatenate([inputs, rest]), :]
 
 
 def noise_shape(*shape: int) -> Any:
     """A leaf that stands for standard normal noise of the given shape."""
     return jax.ShapeDtypeStruct(shape, np.float32)
+
+
+def noise_like(normals: Any) -> Any:
+    """Shapes of the noise that a tree of `Normal`s takes."""
+    is_normal = lambda part: isinstance(part, Normal)  # noqa: E731
+    return jax.tree.map(lambda normal: noise_shape(*normal.mean.shape), normals, is_leaf=is_normal)
+
+
+def draw_noise_shapes(guide: NetworkGuide, offered: tuple[int, ...] | None = None) -> DrawNoise:
+    """Shapes of the noise of one draw, for the guide's own hidden units or for all that were offered."""
+    hidden = guide.widths[1:-1] if offered is None else offered
+    sizes = (guide.widths[0], *hidden, guide.widths[-1])
+    parts = (*guide.layers, guide.output)
+    matrices = [
+        noise_shape(fan_in + 1 + part.num_shared_noise_rows, units)
+        for part, (fan_in, units) in zip(parts, itertools.pairwise(sizes), strict=True)
+    ]
+    latents = {}
+    for name, normals in guide.latents.items():
+        entries = [normal.mean.size for normal in normals]
+        latents[name] = tuple(noise_shape(size) for size in (hidden if _is_per_unit(entries) else entries))
+    *layers, output = matrices
+    linear = None if guide.linear is None else noise_shape(*guide.linear.mean.shape)
+    return DrawNoise(tuple(layers), latents, output, linear, noise_like(guide.scales), pseudo_noise_shapes(guide))
 
 
 def pseudo_noise_shapes(guide: NetworkGuide) -> tuple[Any, ...]:
@@ -126,34 +172,29 @@ def jittered(guide: NetworkGuide, noise: tuple[Any, ...]) -> NetworkGuide:
     return eqx.tree_at(lambda g: (g.layers, g.output), guide, (tuple(parts[:-1]), parts[-1]))
 
 
-def draw_shared_scales(
-    guide: NetworkGuide, layer_noise: AnyArray, slab_noise: tuple[AnyArray, ...]
-) -> tuple[AnyArray | None, list[AnyArray | None]]:
-    """One draw of the log layer scales, and of the log squared slab that each hidden layer sees."""
-    layer_scales = None if guide.log_layer_scales is None else guide.log_layer_scales.draw(layer_noise)
-    slabs = [slab.draw(noise) for slab, noise in zip(guide.log_slab_sq, slab_noise, strict=True)]
-    indices = [guide.slab_index(layer) for layer in range(len(guide.layers))]
-    return layer_scales, [None if index is None else slabs[index] for index in indices]
+def draw_normals(normals: Any, noise: Any) -> Any:
+    """A draw of every `Normal` in a tree."""
+    return jax.tree.map(lambda q, e: q.draw(e), normals, noise, is_leaf=lambda part: isinstance(part, Normal))
+
+
+def draw_unknowns(guide: NetworkGuide, noise: DrawNoise) -> Unknowns:
+    """One draw of everything unknown."""
+    guide = jittered(guide, noise.pseudo)
+    drawn = [layer.draw(own) for layer, own in zip(guide.layers, noise.layers, strict=True)]
+    return Unknowns(
+        hidden=tuple(base for base, _ in drawn),
+        log_unit_scales=tuple(scales for _, scales in drawn if scales is not None),
+        scales=draw_normals(guide.scales, noise.scales),
+        latents=draw_normals(guide.latents, noise.latents),
+        output=guide.output.draw(noise.output),
+        linear=None if guide.linear is None else guide.linear.draw(noise.linear),
+        likelihood=guide.likelihood,
+    )
 
 
 def draw_weights(model: Model, guide: NetworkGuide, noise: DrawNoise) -> Weights:
-    r"""One draw of all weights: $w_k = \tilde\tau_k\upsilon\,\beta_k$ -- Eq. 4 -- and $w_L = \kappa\,\beta_L$."""
-    guide = jittered(guide, noise.pseudo)
-    layer_scales, slabs = draw_shared_scales(guide, noise.log_layer_scales, noise.log_slab_sq)
-    hidden = []
-    for index, layer in enumerate(guide.layers):
-        base, log_unit_scales = layer.draw(noise.layers[index])
-        if log_unit_scales is not None and layer_scales is not None:
-            log_scale = log_unit_scales + layer_scales[index]
-            base = base * jnp.exp(model.prior.log_weight_scale(log_scale, slabs[index]))
-        hidden.append(base)
-    output = guide.output.draw(noise.output)
-    if guide.log_output_scale is not None:
-        output = output * jnp.exp(guide.log_output_scale.draw(noise.log_output_scale))
-    linear = None if guide.linear is None else guide.linear.draw(noise.linear)
-    if linear is not None and guide.log_linear_scale is not None:
-        linear = linear * jnp.exp(guide.log_linear_scale.draw(noise.log_linear_scale))
-    return Weights(tuple(hidden), output, linear)
+    """One draw of all weights."""
+    return weights_of(model, draw_unknowns(guide, noise))
 
 
 def weight_mean_mask(guide: NetworkGuide) -> NetworkGuide:
@@ -168,12 +209,11 @@ def weight_mean_mask(guide: NetworkGuide) -> NetworkGuide:
     return eqx.tree_at(lambda g: g.linear.mean, mask, np.ones_like(guide.linear.mean))
 
 
-def held_layer_scale_mask(guide: NetworkGuide) -> NetworkGuide:
-    """0 at the layer scales, 1 elsewhere: train everything but those."""
+def trained_mask(model: Model, guide: NetworkGuide) -> NetworkGuide:
+    """0 at the scales that the prior holds where they start, 1 elsewhere."""
     ones = jax.tree.map(np.ones_like, guide)
-    if guide.log_layer_scales is None:
-        return ones
-    return eqx.tree_at(lambda g: g.log_layer_scales, ones, jax.tree.map(np.zeros_like, guide.log_layer_scales))
+    held = {name: jax.tree.map(np.zeros_like, getattr(guide.scales, name)) for name in model.prior.held}
+    return eqx.tree_at(lambda g: g.scales, ones, ones.scales._replace(**held))
 
 
 def keep_units(guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> NetworkGuide:
@@ -189,9 +229,7 @@ def take_units(guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> NetworkGuid
     for layer, units in zip(guide.layers, kept, strict=True):
         layers.append(layer.take(inputs, units))
         inputs = units
-    slabs = guide.log_slab_sq
-    if any(slab.mean.size > 1 for slab in slabs):
-        slabs = tuple(slab.take(units) for slab, units in zip(slabs, kept, strict=True))
+    latents = {name: _of_units(parts, kept, Normal.take) for name, parts in guide.latents.items()}
     rows, outputs = guide.output.mean.shape
     output = guide.output.take(np.append(inputs, rows - 1), np.arange(outputs))
-    return eqx.tree_at(lambda g: (g.layers, g.log_slab_sq, g.output), guide, (tuple(layers), slabs, output))
+    return eqx.tree_at(lambda g: (g.layers, g.latents, g.output), guide, (tuple(layers), latents, output))

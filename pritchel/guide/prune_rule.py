@@ -5,22 +5,37 @@ from scipy.stats import norm
 
 from pritchel.guide.network import NetworkGuide
 
-DELTA, P0 = 1e-3, 0.9
+THRESHOLD, PROBABILITY = 1e-3, 0.9  # the paper's delta and p_0
 
 
-def prune_probabilities(guide: NetworkGuide, delta: float = DELTA) -> list[np.ndarray]:
+def prune_probabilities(guide: NetworkGuide, threshold: float = THRESHOLD) -> list[np.ndarray]:
     r"""$P(\tau_{kl}\upsilon_l < \delta)$ a unit, one array a hidden layer: the product is log-normal under q."""
-    shared = guide.log_layer_scales
-    if shared is None:
+    if not guide.has_unit_scales():
         raise ValueError("prior='gaussian' has no unit scales to prune by; use 'regularized_horseshoe' or 'horseshoe'.")
-    probabilities = []
-    for layer, shared_mean, shared_var in zip(guide.layers, shared.mean, shared.var, strict=True):
-        mean, var = (np.asarray(part, np.float64) for part in layer.log_unit_scale_moments() or ())
-        sd = np.sqrt(var + float(shared_var))
-        probabilities.append(norm.cdf((np.log(delta) - mean - float(shared_mean)) / sd))
-    return probabilities
+    return [norm.cdf((np.log(threshold) - mean) / np.sqrt(var)) for mean, var in log_scale_moments(guide)]
 
 
-def surviving_units(guide: NetworkGuide, delta: float = DELTA, p0: float = P0) -> tuple[np.ndarray, ...]:
-    """Indices of the units the rule keeps: those with P(scale < delta) <= p0."""
-    return tuple(np.flatnonzero(probability <= p0) for probability in prune_probabilities(guide, delta))
+def log_scale_moments(guide: NetworkGuide) -> list[tuple[np.ndarray, np.ndarray]]:
+    r"""Mean and variance of each unit's raw log scale $\ln\tau_{kl}\upsilon_l$, one pair a hidden layer.
+
+    Where the prior has no unit scales every unit's scale is one, for sure.
+    """
+    moments = []
+    for index, layer in enumerate(guide.layers):
+        own = layer.log_unit_scale_moments()
+        if own is None:
+            moments.append((np.zeros(layer.base_mean.shape[1]), np.zeros(layer.base_mean.shape[1])))
+            continue
+        mean, var = (np.asarray(part, np.float64) for part in own)
+        shared = guide.scales.layer
+        if shared is not None:
+            mean, var = mean + float(shared.mean[index]), var + float(np.asarray(shared.var)[index])
+        moments.append((mean, var))
+    return moments
+
+
+def surviving_units(
+    guide: NetworkGuide, threshold: float = THRESHOLD, probability: float = PROBABILITY
+) -> tuple[np.ndarray, ...]:
+    """Indices of the units the rule keeps: those with P(scale < threshold) <= probability."""
+    return tuple(np.flatnonzero(off <= probability) for off in prune_probabilities(guide, threshold))

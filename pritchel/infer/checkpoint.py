@@ -21,14 +21,14 @@ class Checkpoint:
         """Whether it is time to write again."""
         return time.monotonic() - self._written >= EVERY_SECONDS
 
-    def save(self, state: dict[str, Any]) -> None:
-        """Replace what is there."""
+    def save(self, state: Any) -> None:
+        """Replace what is there by any value that can be stored."""
         arrays = {}
-        parts = {name: encode(value, arrays, name) for name, value in state.items()}
-        write_arrays(self.path, arrays, {"fingerprint": self.fingerprint, "state": parts})
+        encoded = encode(state, arrays, "state")
+        write_arrays(self.path, arrays, {"fingerprint": self.fingerprint, "state": encoded})
         self._written = time.monotonic()
 
-    def load(self) -> dict[str, Any] | None:
+    def load(self) -> Any:
         """What was saved; None: nothing yet."""
         if not self.path.exists():
             return None
@@ -38,4 +38,4 @@ class Checkpoint:
                 f"{self.path} belongs to another fit: the data, the settings, the seed or the version differ. "
                 "Repeat them exactly to resume, or remove it to start anew."
             )
-        return {name: decode(value, arrays) for name, value in metadata["state"].items()}
+        return decode(metadata["state"], arrays)

@@ -1,15 +1,16 @@
 """The evidence lower bound in named parts -- Eq. 6. Minibatch scaling lives here and nowhere else."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from pritchel.guide.network import NetworkGuide
-from pritchel.infer.outputs import OUTPUTS, Objective, PassNoise
+from pritchel.guide.normal import Normal
+from pritchel.infer.outputs import OUTPUT_MOMENTS, Objective, PassNoise
 from pritchel.model.network import Model
-from pritchel.model.priors import RegularizedHorseshoe, ShrinkagePrior
-from pritchel.model.scales import HALF_CAUCHY, inverse_gamma_log_density
+from pritchel.model.priors import Moments
 from pritchel.numerics import standard_normal_log_density
 from pritchel.shapes import AnyArray, Inputs, Outputs, Scalar
 
@@ -50,38 +51,27 @@ def weight_terms(model: Model, guide: NetworkGuide) -> Scalar:
 
 
 def scale_terms(model: Model, guide: NetworkGuide) -> Scalar:
-    """E ln p of unit, layer, output, linear and slab scales, plus the entropy of all but the unit scales."""
-    prior = model.prior
-    if not isinstance(prior, ShrinkagePrior) or guide.log_layer_scales is None or guide.log_output_scale is None:
-        return jnp.zeros(())
-    half_cauchy = HALF_CAUCHY[model.half_cauchy]
-    layer_scales, output_scale = guide.log_layer_scales, guide.log_output_scale
-    total = half_cauchy(layer_scales.mean, layer_scales.var, prior.log_layer_scale_prior).sum() + layer_scales.entropy()
-    total += half_cauchy(output_scale.mean, output_scale.var, prior.log_output_scale_prior) + output_scale.entropy()
-    if guide.log_linear_scale is not None:
-        scale = guide.log_linear_scale
-        total += half_cauchy(scale.mean, scale.var, prior.log_linear_scale_prior) + scale.entropy()
-    for index, layer in enumerate(guide.layers):
+    """E ln p of all scales and of what else the prior has, plus the entropy of all but the unit scales."""
+    units = []
+    for layer in guide.layers:
         moments = layer.log_unit_scale_moments()
         if moments is not None:
-            per_unit = half_cauchy(*moments, prior.log_unit_scale_prior[index : index + 1])
-            total += per_unit.sum() if layer.unit_counts is None else per_unit @ layer.unit_counts
-    if isinstance(prior, RegularizedHorseshoe):
-        for slab in guide.log_slab_sq:
-            total += (
-                slab.entropy()
-                + inverse_gamma_log_density(
-                    slab.mean, slab.var, prior.slab_shape, prior.slab_rate, prior.slab_log_normalizer
-                ).sum()
-            )
-    return total
+            units.append(Moments(*moments, layer.unit_counts))
+    shared = (guide.scales, guide.latents)
+    moments = jax.tree.map(lambda q: Moments(q.mean, q.var), shared, is_leaf=_is_normal)
+    entropy = sum((q.entropy() for q in jax.tree.leaves(shared, is_leaf=_is_normal)), jnp.zeros(()))
+    return model.prior.expected_log_density(units, *moments) + entropy
+
+
+def _is_normal(part: Any) -> bool:
+    return isinstance(part, Normal)
 
 
 def elbo(
     model: Model, guide: NetworkGuide, batch: Batch, noise: PassNoise, num_rows: Scalar, objective: Objective
 ) -> Elbo:
     """The bound for a whole table of `num_rows` distinct rows, estimated from a batch of it."""
-    mean, var = OUTPUTS[objective](model, guide, batch.inputs, noise)
+    mean, var = OUTPUT_MOMENTS[objective](model, guide, batch.inputs, noise)
     per_row = model.likelihood.expected_log_density(guide.likelihood, batch.targets, mean, var)
     num_present = (batch.weights > 0).sum()
     return Elbo(

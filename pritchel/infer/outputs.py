@@ -8,10 +8,18 @@ import numpy as np
 from jaxtyping import Float
 
 from pritchel.guide.base import Projection
-from pritchel.guide.network import NetworkGuide, draw_shared_scales, jittered, noise_shape, pseudo_noise_shapes
+from pritchel.guide.network import (
+    NetworkGuide,
+    draw_normals,
+    jittered,
+    noise_like,
+    noise_shape,
+    pseudo_noise_shapes,
+)
 from pritchel.guide.normal import Normal
 from pritchel.model.network import Model, activate
 from pritchel.model.priors import Prior
+from pritchel.model.priors.base import of_layer
 from pritchel.numerics import Outer, gauss_hermite, log_normal_moment, rectified_normal
 from pritchel.shapes import AnyArray, Inputs, Outputs, Projections, UnitScales
 
@@ -20,12 +28,12 @@ NUM_SCALE_NODES = 5
 
 
 class PassNoise(NamedTuple):
-    """Standard normal noise for one pass over a batch. The moments objective draws only the scales that units share."""
+    """Standard normal noise for one pass over a batch. The moments objective draws only what units share."""
 
     projections: tuple[AnyArray, ...]  # (examples, units) a hidden layer
     log_unit_scales: tuple[AnyArray, ...]  # likewise
-    log_layer_scales: AnyArray  # (layers,)
-    log_slab_sq: tuple[AnyArray, ...]
+    layer_scale: AnyArray | None  # (layers,)
+    latents: dict[str, tuple[AnyArray, ...]]
     pseudo: tuple[Any, ...] = ()  # a `PseudoNoise` for each layer that has pseudo data
 
 
@@ -35,11 +43,26 @@ def pass_noise_shapes(guide: NetworkGuide, num_examples: int, objective: Objecti
     per_unit = tuple(noise_shape(num_examples, count) for count in units) if objective == "sampled" else ()
     return PassNoise(
         per_unit,
-        per_unit if guide.log_layer_scales is not None else (),
-        noise_shape(len(units)),
-        tuple(noise_shape(*slab.mean.shape) for slab in guide.log_slab_sq),
+        per_unit if guide.has_unit_scales() else (),
+        noise_like(guide.scales.layer),
+        noise_like(guide.latents),
         pseudo_noise_shapes(guide),
     )
+
+
+class Shared(NamedTuple):
+    """One draw of what units share, as a hidden layer sees it."""
+
+    log_layer_scale: AnyArray | float
+    latents: dict[str, AnyArray]
+
+
+def draw_shared(guide: NetworkGuide, noise: PassNoise) -> list[Shared]:
+    """What each hidden layer sees of one draw of the layer scales and latents; output scales are integrated out."""
+    layer_scale, latents = draw_normals((guide.scales.layer, guide.latents), (noise.layer_scale, noise.latents))
+    num = len(guide.layers)
+    layer_scales = [0.0] * num if layer_scale is None else [layer_scale[index] for index in range(num)]
+    return [Shared(own, of_layer(latents, index, num)) for index, own in enumerate(layer_scales)]
 
 
 def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: PassNoise) -> tuple[Outputs, Outputs]:
@@ -49,13 +72,12 @@ def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
     Eq. 7-9); what the output layer adds is Gaussian given those and needs no draw.
     """
     guide = jittered(guide, noise.pseudo)
-    layer_scales, slabs = draw_shared_scales(guide, noise.log_layer_scales, noise.log_slab_sq)
     values = inputs
-    for index, layer in enumerate(guide.layers):
+    for index, (layer, shared) in enumerate(zip(guide.layers, draw_shared(guide, noise), strict=True)):
         projection = layer.project(values)
         mean, var, slope = projection.mean, projection.full_var(), projection.slope
         scales = layer.log_unit_scale_moments()
-        if scales is None or layer_scales is None:
+        if scales is None:
             values = mean + jnp.sqrt(var) * noise.projections[index]
         else:
             log_unit_mean, log_unit_var = scales
@@ -64,8 +86,8 @@ def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
                 mean = mean + slope[:, None] * deviation
                 var = jnp.maximum(var - jnp.tensordot(slope**2, log_unit_var, 0), 1e-6 * var)
             values = mean + jnp.sqrt(var) * noise.projections[index]
-            log_scale = log_unit_mean + deviation + layer_scales[index]
-            values = values * jnp.exp(model.prior.log_weight_scale(log_scale, slabs[index]))
+            log_scale = log_unit_mean + deviation + shared.log_layer_scale
+            values = values * jnp.exp(model.prior.log_weight_scale(log_scale, shared.latents))
         values = activate(model.activation, values)
     mean, var = guide.output.project_moments(values)
     return output_moments(guide, inputs, mean, var.full() if isinstance(var, Outer) else var)
@@ -80,15 +102,12 @@ def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
     these moments.
     """
     guide = jittered(guide, noise.pseudo)
-    layer_scales, slabs = draw_shared_scales(guide, noise.log_layer_scales, noise.log_slab_sq)
     units, mean, var = None, inputs, None
-    for index, layer in enumerate(guide.layers):
+    for layer, shared in zip(guide.layers, draw_shared(guide, noise), strict=True):
         if units is not None:
             mean, var = units.mean_and_var()
         scales = layer.log_unit_scale_moments()
-        tilted = None
-        if scales is not None and layer_scales is not None:
-            tilted = tilted_scales(model.prior, *scales, layer_scales[index], slabs[index])
+        tilted = None if scales is None else tilted_scales(model.prior, *scales, shared)
         units = scaled_units(layer.project(mean, var), tilted)
     assert units is not None
     if isinstance(guide.output, Normal):
@@ -104,17 +123,13 @@ class Tilted(NamedTuple):
 
 
 def tilted_scales(
-    prior: Prior,
-    log_unit_mean: UnitScales,
-    log_unit_var: UnitScales,
-    log_layer_scale: Float[AnyArray, ""],
-    log_slab_sq: Float[AnyArray, "#units"] | None,
+    prior: Prior, log_unit_mean: UnitScales, log_unit_var: UnitScales, shared: Shared
 ) -> tuple[Tilted, Tilted]:
     """Weighting with the weights' scale and with its square, by Gauss-Hermite nodes: work of the order of the units."""
     nodes, weights = gauss_hermite(NUM_SCALE_NODES)
     sd = jnp.sqrt(log_unit_var)
-    log_scale = log_unit_mean + log_layer_scale + jnp.tensordot(jnp.asarray(nodes, sd.dtype), sd, 0)
-    scale = jnp.exp(prior.log_weight_scale(log_scale, log_slab_sq))
+    log_scale = log_unit_mean + shared.log_layer_scale + jnp.tensordot(jnp.asarray(nodes, sd.dtype), sd, 0)
+    scale = jnp.exp(prior.log_weight_scale(log_scale, shared.latents))
     means = jnp.asarray(np.stack([weights, weights * nodes]), sd.dtype)
     by_scale, by_square = means @ scale, means @ scale**2
     return Tilted(by_scale[0], by_scale[1] / by_scale[0] * sd), Tilted(by_square[0], by_square[1] / by_square[0] * sd)
@@ -197,11 +212,11 @@ def scaled_units(projection: Projection, tilted: tuple[Tilted, Tilted] | None) -
 
 def output_moments(guide: NetworkGuide, inputs: Inputs, mean: Outputs, var: Outputs) -> tuple[Outputs, Outputs]:
     """Moments of the whole output, from those of the output layer's base projection: its scale, and the linear path."""
-    mean, var = scaled_moments(guide.log_output_scale, mean, var)
+    mean, var = scaled_moments(guide.scales.output, mean, var)
     if guide.linear is None:
         return mean, var
     linear_mean, linear_var = scaled_moments(
-        guide.log_linear_scale, inputs @ guide.linear.mean, inputs**2 @ guide.linear.var
+        guide.scales.linear, inputs @ guide.linear.mean, inputs**2 @ guide.linear.var
     )
     return mean + linear_mean, var + linear_var
 
@@ -214,7 +229,7 @@ def scaled_moments(log_scale: Normal | None, mean: Outputs, var: Outputs) -> tup
     return first * mean, second * (mean**2 + var) - (first * mean) ** 2
 
 
-OUTPUTS: dict[str, Callable[[Model, NetworkGuide, Inputs, PassNoise], tuple[Outputs, Outputs]]] = {
+OUTPUT_MOMENTS: dict[str, Callable[[Model, NetworkGuide, Inputs, PassNoise], tuple[Outputs, Outputs]]] = {
     "moments": moments_output,
     "sampled": sampled_output,
 }

@@ -35,10 +35,9 @@ def forward(weights: Weights, inputs: Any, activation: Activation) -> Any:
 
 
 class Model(eqx.Module):
-    """p(y, weights, scales): everything but the data. Hyper-parameters are arrays, so changing one compiles nothing."""
+    """p(y, weights, scales): everything but the data. `joint` has its log density."""
 
     prior: Prior
     likelihood: Likelihood
     activation: Activation = eqx.field(static=True)
-    half_cauchy: Literal["auxiliary", "exact"] = eqx.field(static=True, default="auxiliary")
     linear: bool = eqx.field(static=True, default=False)  # a linear path beside the hidden layers

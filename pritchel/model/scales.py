@@ -39,6 +39,14 @@ def half_cauchy_exact(
     return LOG_2_OVER_PI - jnp.logaddexp(offset, -offset) @ jnp.asarray(_NODE_WEIGHTS, mean.dtype)
 
 
+def half_cauchy_log_density(
+    value: Float[AnyArray, "*shape"], log_prior_scale: Float[AnyArray, "..."]
+) -> Float[AnyArray, "*shape"]:
+    r"""$\ln p(\nu) = \ln(2/\pi) - \ln(b e^{-\nu} + e^{\nu} / b)$ for $\nu = \ln\tau$, $\tau \sim C^+(0, b)$."""
+    offset = value - log_prior_scale
+    return LOG_2_OVER_PI - jnp.logaddexp(offset, -offset)
+
+
 HALF_CAUCHY: dict[str, ScaleTerm] = {"auxiliary": half_cauchy_auxiliary, "exact": half_cauchy_exact}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pritchel.guide.network import NetworkGuide
+from pritchel.guide.prune_rule import log_scale_moments
 from pritchel.model.network import Model
 from pritchel.numerics import gauss_hermite
 
@@ -40,47 +41,45 @@ def warn_if_collapsed(targets: np.ndarray, predictions: np.ndarray, weights: np.
 
 def unit_scales(guide: NetworkGuide) -> list[np.ndarray]:
     r"""Posterior medians of $\tau_{kl}\upsilon_l$, one array a hidden layer: what the pruning rule looks at."""
-    scales = []
-    for index, layer in enumerate(guide.layers):
-        moments = layer.log_unit_scale_moments()
-        if moments is None or guide.log_layer_scales is None:
-            scales.append(np.ones(layer.base_mean.shape[1]))
-        else:
-            scales.append(np.exp(np.asarray(moments[0], np.float64) + float(guide.log_layer_scales.mean[index])))
-    return scales
+    return [np.exp(mean) for mean, _ in log_scale_moments(guide)]
 
 
 def weight_norms(model: Model, guide: NetworkGuide, num_nodes: int = 12) -> list[np.ndarray]:
     r"""$\|E[w_{kl}]\|_2$ a unit, one array a hidden layer: the paper's measure of shrinkage.
 
-    $E[w] = E[s\,(\mu + \text{slope}\,(\nu - m_\nu))]$ with the scale $s$ a function of three independent Gaussians
-    ($\nu$, $\ln\upsilon$, $\ln c^2$), taken by Gauss-Hermite quadrature over each.
+    $E[w] = E[s\,(\mu + \text{slope}\,(\nu - m_\nu))]$ with the scale $s$ a function of independent Gaussians ($\nu$,
+    $\ln\upsilon$ and the prior's latents, such as $\ln c^2$), taken by Gauss-Hermite quadrature over each.
     """
-    nodes, node_weights = gauss_hermite(num_nodes)
     norms = []
     for index, layer in enumerate(guide.layers):
         base = np.asarray(layer.base_mean, np.float64)
-        moments = layer.log_unit_scale_moments()
-        if moments is None or guide.log_layer_scales is None:
+        own = layer.log_unit_scale_moments()
+        if own is None:
             norms.append(np.linalg.norm(base, axis=0))
             continue
-        mean, var = (np.asarray(part, np.float64)[:, None, None, None] for part in moments)
-        shared = guide.log_layer_scales
-        deviation = np.sqrt(var) * nodes[:, None, None]
-        log_scale = mean + deviation + float(shared.mean[index]) + np.sqrt(float(shared.var[index])) * nodes[:, None]
-        slab_index = guide.slab_index(index)
-        if slab_index is None:
-            scale = np.exp(log_scale) * np.ones_like(nodes)
-        else:
-            slab = guide.log_slab_sq[slab_index]
-            slab_mean, slab_var = (np.asarray(part, np.float64)[:, None, None, None] for part in (slab.mean, slab.var))
-            scale = np.exp(np.asarray(model.prior.log_weight_scale(log_scale, slab_mean + np.sqrt(slab_var) * nodes)))
-        weight = node_weights[:, None, None] * node_weights[:, None] * node_weights
-        expected_scale = (scale * weight).sum((1, 2, 3))
-        expected_product = (scale * deviation * weight).sum((1, 2, 3))
+        latents = guide.latents_of(index)
+        nodes, weights = _node_grid(num_nodes, 2 + len(latents))  # its own scale, its layer's, each latent
+        deviation = np.sqrt(np.asarray(own[1], np.float64))[:, None] * nodes[0]
+        log_scale = np.asarray(own[0], np.float64)[:, None] + deviation
+        if guide.scales.layer is not None:
+            mean, var = (float(np.asarray(part)[index]) for part in (guide.scales.layer.mean, guide.scales.layer.var))
+            log_scale = log_scale + mean + np.sqrt(var) * nodes[1]
+        values = {}
+        for (name, normal), node in zip(latents.items(), nodes[2:], strict=True):
+            mean, var = (np.asarray(part, np.float64)[:, None] for part in (normal.mean, normal.var))
+            values[name] = mean + np.sqrt(var) * node
+        scale = np.exp(np.asarray(model.prior.log_weight_scale(log_scale, values)))
         slope = np.asarray(layer.scale_slope(), np.float64)
-        norms.append(np.linalg.norm(base * expected_scale + np.outer(slope, expected_product), axis=0))
+        norms.append(np.linalg.norm(base * (scale @ weights) + np.outer(slope, (scale * deviation) @ weights), axis=0))
     return norms
+
+
+def _node_grid(num_nodes: int, num_axes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes (axes, points) and weights (points,) of a product of Gauss-Hermite rules."""
+    nodes, weights = gauss_hermite(num_nodes)
+    grid = np.stack(np.meshgrid(*[nodes] * num_axes, indexing="ij")).reshape(num_axes, -1)
+    products = np.stack(np.meshgrid(*[weights] * num_axes, indexing="ij")).reshape(num_axes, -1)
+    return grid, products.prod(0)
 
 
 def input_norms(posterior: Any) -> np.ndarray:

@@ -6,7 +6,8 @@ import numpy as np
 import scoringrules
 from scipy import stats
 
-from pritchel.posterior.predictive_checks import PredictiveCheck
+from pritchel.posterior.predict import Posterior
+from pritchel.posterior.predictive_checks import PredictiveCheck, check_posterior
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 NUM_SAMPLES = 400
@@ -52,73 +53,75 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    estimator: Any, X: np.ndarray, y: np.ndarray, targets: list[str], train_y: np.ndarray | None = None
+    posterior: Posterior,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    names: list[str],
+    *,
+    labels: np.ndarray | None = None,
+    train_targets: np.ndarray | None = None,
 ) -> Evaluation:
-    """Score a fitted estimator; `y` is (rows, targets), labels for a classifier.
+    """Score predictions of known targets, (rows, targets); of classes they are indices of `labels`.
 
-    The constant predictor knows `train_y`, or the mean and spread that the estimator standardized by.
+    The constant predictor knows `train_targets`, or the mean and spread that targets were standardized by.
     """
-    if estimator.posterior_.likelihood.has_classes:
-        return _evaluate_classes(estimator, X, y[:, 0], targets[0], train_y)
-    posterior = estimator.posterior_
-    inputs = estimator._check_inputs(X)
-    y = y.astype(float)
-    mean, sd, log_density, cdf = posterior.compare(inputs, y)
-    pit, crps = _pit(posterior, inputs, y, cdf), _crps(posterior, inputs, y)
-    standardizer = posterior.standardizer
+    checks = check_posterior(posterior, inputs, targets, names, labels=labels)
+    if labels is not None:
+        return _evaluate_classes(posterior, inputs, targets, names[0], labels, train_targets, checks)
+    found = posterior.compare(inputs, targets)
+    # Of counts a uniform draw between P(y < observed) and P(y <= observed), which calibration makes uniform.
+    pit = found.below + np.random.default_rng(0).random(targets.shape) * (found.cdf - found.below)
+    crps = _crps(posterior, inputs, targets)
+    location, scale = posterior.standardizer.target_mean, posterior.standardizer.target_scale
+    if not posterior.likelihood.standardizes:
+        known = targets if train_targets is None else train_targets
+        location, scale = known.mean(0), np.maximum(known.std(0), 1e-12)
     scores = []
-    for index, name in enumerate(targets):
-        error = mean[:, index] - y[:, index]
-        location, scale = standardizer.target_mean[index], standardizer.target_scale[index]
-        if not posterior.likelihood.is_scaled:
-            known = y if train_y is None else train_y
-            location, scale = known[:, index].mean(), max(known[:, index].std(), 1e-12)
-        away = y[:, index] - location
+    for index, name in enumerate(names):
+        observed = targets[:, index]
+        error, away = found.mean[:, index] - observed, observed - location[index]
         scores.append(
             TargetScores(
                 name,
                 float(np.sqrt(np.mean(error**2))),
                 float(np.mean(np.abs(error))),
-                float(log_density[:, index].mean()),
+                float(found.log_density[:, index].mean()),
                 float(crps[:, index].mean()),
                 tuple(float(np.mean(np.abs(pit[:, index] - 0.5) <= level / 2)) for level in LEVELS),
                 float(np.sqrt(np.mean(away**2))),
-                float(stats.norm.logpdf(away, 0, scale).mean()),
-                float(np.mean(scoringrules.crps_normal(y[:, index], location, scale))),
+                float(stats.norm.logpdf(away, 0, scale[index]).mean()),
+                float(np.mean(scoringrules.crps_normal(observed, location[index], scale[index]))),
             )
         )
-    return Evaluation(scores, y, mean, sd, pit, _checks(estimator, X, y, targets))
+    return Evaluation(scores, targets, found.mean, found.sd, pit, checks)
 
 
-def _pit(posterior: Any, inputs: np.ndarray, y: np.ndarray, cdf: np.ndarray) -> np.ndarray:
-    """P(y <= observed); for counts a uniform draw between that and P(y < observed), which calibration makes uniform."""
-    if posterior.likelihood.is_scaled:
-        return cdf
-    below = posterior.cdf(inputs, y - 1)
-    return below + np.random.default_rng(0).random(y.shape) * (cdf - below)
-
-
-def _crps(posterior: Any, inputs: np.ndarray, y: np.ndarray) -> np.ndarray:
-    chunk = max(1, MAX_SAMPLED_FLOATS // (NUM_SAMPLES * y.shape[1]))
+def _crps(posterior: Posterior, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    chunk = max(1, MAX_SAMPLED_FLOATS // (NUM_SAMPLES * targets.shape[1]))
     parts = []
     for start in range(0, len(inputs), chunk):
         rows = slice(start, start + chunk)
         samples = posterior.sample_targets(inputs[rows], NUM_SAMPLES, 0)
-        parts.append(scoringrules.crps_ensemble(y[rows], samples, estimator="pwm", backend="numpy"))
+        parts.append(scoringrules.crps_ensemble(targets[rows], samples, estimator="pwm", backend="numpy"))
     return np.concatenate(parts)
 
 
 def _evaluate_classes(
-    estimator: Any, X: np.ndarray, labels: np.ndarray, target: str, train_labels: np.ndarray | None
+    posterior: Posterior,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    name: str,
+    labels: np.ndarray,
+    train_targets: np.ndarray | None,
+    checks: list[PredictiveCheck],
 ) -> Evaluation:
-    probabilities = estimator.predict_proba(X)
-    index = estimator._class_index(labels).astype(int)
-    known = index if train_labels is None else estimator._class_index(train_labels[:, 0]).astype(int)
-    shares = np.bincount(known, minlength=len(estimator.classes_)) / len(known)
+    probabilities, index = posterior.mean_std(inputs)[0], targets[:, 0].astype(int)
+    known = index if train_targets is None else train_targets[:, 0].astype(int)
+    shares = np.bincount(known, minlength=len(labels)) / len(known)
     is_right = probabilities.argmax(1) == index
     own = probabilities[np.arange(len(index)), index]
     score = ClassScores(
-        target,
+        name,
         float(is_right.mean()),
         float(np.log(np.maximum(own, 1e-300)).mean()),
         float(((probabilities - np.eye(len(shares))[index]) ** 2).sum(1).mean()),
@@ -127,15 +130,7 @@ def _evaluate_classes(
         float(np.log(np.maximum(shares[index], 1e-12)).mean()),
     )
     nothing = np.zeros((len(index), 0))
-    made_up = _checks(estimator, X, labels, [target])
-    return Evaluation([score], index[:, None].astype(float), probabilities, nothing, nothing, made_up)
-
-
-def _checks(estimator: Any, X: np.ndarray, y: np.ndarray, targets: list[str]) -> list[PredictiveCheck]:
-    """Predictive checks under the targets' own names."""
-    checks = estimator.check_predictions(X, y)
-    names = np.repeat(targets, len(checks) // len(targets))
-    return [check._replace(target=str(name)) for check, name in zip(checks, names, strict=True)]
+    return Evaluation([score], targets, probabilities, nothing, nothing, checks)
 
 
 def reliability_curve(confidence: np.ndarray, is_right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -34,6 +34,7 @@ class Comparison(NamedTuple):
     sd: np.ndarray
     log_density: np.ndarray
     cdf: np.ndarray  # P(y <= target)
+    below: np.ndarray  # P(y < target); the same but for counts
 
 
 class Posterior:
@@ -83,8 +84,9 @@ class Posterior:
         for components in self._components(inputs, self.num_draws, ()):
             rows = targets[start : start + components.mean.shape[1]]
             variance = components.mean.var(0) + components.var.mean(0)
-            density = log_mean_exp(components.log_density(rows))
-            parts.append((components.mean.mean(0), np.sqrt(variance), density, mixed_cdf(components, rows)))
+            density, cdf = log_mean_exp(components.log_density(rows)), mixed_cdf(components, rows)
+            below = mixed_cdf(components, rows - 1) if components.is_discrete else cdf
+            parts.append((components.mean.mean(0), np.sqrt(variance), density, cdf, below))
             start += len(rows)
         return Comparison(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
@@ -157,18 +159,17 @@ class Posterior:
     def _member_of_draw(self, num_draws: int) -> np.ndarray:
         return np.arange(num_draws) % len(self.members)
 
-    def noise_values(self, num_draws: int) -> dict[str, np.ndarray]:
-        """What each draw's component needs besides its outputs: (draws, 1, targets) each."""
+    def noise_values(self, member_of_draw: np.ndarray) -> dict[str, np.ndarray]:
+        """What each draw's component needs besides its outputs, by the draws' members: (draws, 1, targets) each."""
         values = [
             member.model.likelihood.noise_values(np.asarray(member.guide.likelihood, np.float64))
             for member in self.members
         ]
-        of_draw = self._member_of_draw(num_draws)
-        return {name: np.stack([value[name] for value in values])[of_draw][:, None] for name in values[0]}
+        return {name: np.stack([value[name] for value in values])[member_of_draw][:, None] for name in values[0]}
 
     def _components(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Iterator[Components]:
         """Chunks over rows of the draws' predictive distributions."""
-        values = self.noise_values(num_draws)
+        values = self.noise_values(self._member_of_draw(num_draws))
         location, scale = self.standardizer.target_mean, self.standardizer.target_scale
         for outputs in self._functions(inputs, num_draws, stream):
             yield self.likelihood.components(outputs, values, location, scale)

@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pritchel.posterior.predict import Posterior
+
+MAX_CHECKED_ROWS = 20_000
 Statistic = Callable[[np.ndarray], Any]  # a column of targets to a number
 
 
@@ -45,6 +48,34 @@ COUNTS: dict[str, Statistic] = {
 def class_statistics(labels: np.ndarray) -> dict[str, Statistic]:
     """The share of every class."""
     return {f"share of {label}": partial(_share, value=label) for label in labels}
+
+
+def check_posterior(
+    posterior: Posterior,
+    inputs: np.ndarray,
+    observed: np.ndarray,
+    names: list[str],
+    *,
+    labels: np.ndarray | None = None,
+    statistics: Mapping[str, Statistic] | None = None,
+    num_tables: int = 200,
+    seed: int = 0,
+) -> list[PredictiveCheck]:
+    """Statistics of the observed targets, (rows, targets), beside those of tables that the posterior makes up.
+
+    Of classes both are given as indices and looked at as `labels`. Without `statistics` it looks at what suits the
+    kind of target. Of more than 20,000 rows that many are taken at random.
+    """
+    rows = np.arange(len(observed))
+    if len(rows) > MAX_CHECKED_ROWS:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, MAX_CHECKED_ROWS, replace=False))
+    observed, made_up = observed[rows], posterior.sample_targets(inputs[rows], num_tables, seed)
+    if labels is not None:
+        observed, made_up = labels[observed.astype(int)], labels[made_up.astype(int)]
+    if statistics is None:
+        by_kind = COUNTS if posterior.likelihood.has_counts else NUMBERS
+        statistics = by_kind if labels is None else class_statistics(labels)
+    return predictive_checks(observed, made_up, names, statistics)
 
 
 def predictive_checks(

@@ -7,7 +7,7 @@ import numpy as np
 
 from pritchel.guide.member import Member
 from pritchel.guide.network import keep_units
-from pritchel.guide.prune_rule import DELTA, P0, surviving_units
+from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD, surviving_units
 
 
 class PruneReport(NamedTuple):
@@ -15,12 +15,12 @@ class PruneReport(NamedTuple):
 
     offered: tuple[int, ...]
     kept: tuple[int, ...]
-    delta: float
-    p0: float
+    threshold: float
+    probability: float
 
     def __str__(self) -> str:
         layers = ", ".join(f"{kept} of {offered}" for kept, offered in zip(self.kept, self.offered, strict=True))
-        return f"units kept: {layers} (pruned where P(scale < {self.delta:g}) > {self.p0:g})"
+        return f"units kept: {layers} (pruned where P(scale < {self.threshold:g}) > {self.probability:g})"
 
 
 class PruneReports(tuple[PruneReport, ...]):
@@ -29,10 +29,12 @@ class PruneReports(tuple[PruneReport, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
+        if len(self) == 1:
+            return str(self[0])
         return "\n".join(f"member {index + 1}: {report}" for index, report in enumerate(self))
 
 
-def prune(member: Member, delta: float = DELTA, p0: float = P0) -> Member:
+def prune(member: Member, threshold: float = THRESHOLD, probability: float = PROBABILITY) -> Member:
     """The member without the units the rule declares dead: their columns here, their rows in the next layer."""
-    survivors = surviving_units(member.guide, delta, p0)
+    survivors = surviving_units(member.guide, threshold, probability)
     return member.reduced(jax.tree.map(np.asarray, keep_units(member.guide, survivors)), survivors)

@@ -10,7 +10,7 @@ import numpy as np
 import optax
 
 from pritchel.data.dataset import prepare
-from pritchel.estimators.dynamics import Dynamics, DynamicsModel, encode, in_raw_units, step, tidy
+from pritchel.estimators.dynamics import Dynamics, DynamicsModel, in_raw_units, network_inputs, step, tidy
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.experiments.rl.collect import Transitions
 from pritchel.experiments.rl.settings import Protocol
@@ -59,7 +59,7 @@ def fit_model(method: Method, protocol: Protocol, train: Transitions, test: Tran
     angles = protocol.domain.angles if method.kind == "defaults" else ()
     model = DynamicsModel(num_actions=protocol.domain.num_actions, angles=angles, estimator=estimator)
     model.fit(train.states, train.actions, train.next_states)
-    dynamics = model.draw(protocol.num_draws, seed=seed)
+    dynamics = model.draw(protocol.num_draws, seed)
     some = dynamics[:NUM_PREDICTIVE_DRAWS]
     mean, spread = _moments(some, jnp.asarray(test.states, float), jnp.asarray(test.actions))
     facts = {
@@ -102,7 +102,7 @@ def num_fit_steps(protocol: Protocol) -> int:
 def _fit_plain(method: Method, protocol: Protocol, train: Transitions, test: Transitions, seed: int) -> ModelFit:
     """A plain network with squared error, or none at all: the mean difference. One function stands for every draw."""
     num_actions = protocol.domain.num_actions
-    inputs = encode(train.states, train.actions, num_actions, ())
+    inputs = network_inputs(train.states, train.actions, num_actions, ())
     differences = train.next_states - train.states
     if method.kind == "mean":
         bias = np.zeros((inputs.shape[1] + 1, differences.shape[1]))

@@ -1,8 +1,9 @@
 """The interface of a likelihood: what training, prediction and export need of p(y | f)."""
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,18 +11,22 @@ import numpy as np
 from jaxtyping import Float
 
 from pritchel.numerics import as_parameter
+from pritchel.serial import trust
+from pritchel.settings import Settings
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 
 class LikelihoodStart(NamedTuple):
-    """What a likelihood is made from."""
+    """What a likelihood knows of the table it is made for."""
 
-    noise_prior: tuple[float, float]
-    dof: float  # of Student-t noise
     targets: np.ndarray  # (rows, targets), in the units that the likelihood sees; no rows: there are no data
     weights: np.ndarray  # (rows,)
     num_classes: int = 0
-    label_noise: float = 0.0  # share of labels that are drawn at random
+
+    @classmethod
+    def without_data(cls, num_targets: int, num_classes: int = 0) -> "LikelihoodStart":
+        """Before there is a table."""
+        return cls(np.zeros((0, num_targets)), np.zeros(0), num_classes)
 
     @property
     def num_rows(self) -> float:
@@ -59,13 +64,9 @@ class Components:
 class Likelihood(eqx.Module):
     """p(y | f) and q over its own parameters, which the guide holds as one array."""
 
-    is_scaled: ClassVar[bool] = True  # whether targets are standardized before the likelihood sees them
-    has_classes: ClassVar[bool] = False
-
-    @classmethod
-    @abstractmethod
-    def create(cls, start: LikelihoodStart) -> "Likelihood":
-        """The likelihood for a table; special functions of fixed numbers are taken here, on the host."""
+    standardizes: ClassVar[bool] = True  # whether targets are standardized before the likelihood sees them
+    has_counts: ClassVar[bool] = False  # whether targets count something: 0, 1, 2, ...
+    has_classes: ClassVar[bool] = False  # whether targets are indices of classes
 
     @classmethod
     def check_targets(cls, targets: np.ndarray) -> None:
@@ -88,6 +89,16 @@ class Likelihood(eqx.Module):
         self, params: Float[AnyArray, "*params"], targets: Targets, mean: Outputs, var: Outputs
     ) -> Float[AnyArray, " examples"]:
         """E[ln p(y | f)] per example for independent Gaussian outputs f of the given moments, or a bound on it."""
+
+    @abstractmethod
+    def log_density(
+        self, params: Float[AnyArray, "*params"], targets: Targets, outputs: Outputs
+    ) -> Float[AnyArray, " examples"]:
+        """ln p(y | f) per example at given outputs f and values of the likelihood's own parameters."""
+
+    def log_prior(self, params: Float[AnyArray, "*params"]) -> Scalar:
+        """Log density of the likelihood's own parameters, which are unconstrained, at given values."""
+        return jnp.zeros(())
 
     def kl(self, params: Float[AnyArray, "*params"]) -> Scalar:
         """KL of the likelihood's own parameters, with whatever constant the expected log density leaves out."""
@@ -139,14 +150,27 @@ class NumpyOps:
         return np.concatenate(parts, -1)
 
 
-LIKELIHOODS: dict[str, type[Likelihood]] = {}
+@dataclasses.dataclass(frozen=True)
+class LikelihoodSettings(Settings):
+    """The options of a likelihood, as a user gives them."""
+
+    kind: ClassVar[type[Likelihood]]
+
+    @abstractmethod
+    def build(self, start: LikelihoodStart) -> Likelihood:
+        """The likelihood for a table, options checked; special functions of fixed numbers are taken on the host."""
 
 
-def likelihood(name: str) -> Callable[[type[Likelihood]], type[Likelihood]]:
-    """Register a likelihood; estimators and the command line then accept the name."""
+LIKELIHOODS: dict[str, type[LikelihoodSettings]] = {}
+Kind = TypeVar("Kind", bound=type[LikelihoodSettings])
 
-    def register(kind: type[Likelihood]) -> type[Likelihood]:
+
+def likelihood(name: str) -> Callable[[Kind], Kind]:
+    """Register the settings of a likelihood; estimators and the command line then accept the name."""
+
+    def register(kind: Kind) -> Kind:
         LIKELIHOODS[name] = kind
+        trust(kind.__module__)
         return kind
 
     return register

@@ -1,11 +1,21 @@
 """Classes: one output for two of them, one a class for more."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart, NumpyOps, likelihood
+from pritchel import checks
+from pritchel.model.likelihoods.base import (
+    Components,
+    Likelihood,
+    LikelihoodSettings,
+    LikelihoodStart,
+    NumpyOps,
+    likelihood,
+)
 from pritchel.numerics import gauss_hermite
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
@@ -14,7 +24,6 @@ NUM_TILTS = 3
 NEVER = -1e4
 
 
-@likelihood("categorical")
 class CategoricalLikelihood(Likelihood):
     r"""$y \sim \mathrm{softmax}(f)$, or $\mathrm{sigmoid}(f)$ for two classes; y is the index of a class.
 
@@ -22,18 +31,11 @@ class CategoricalLikelihood(Likelihood):
     one has probability $(1 - \epsilon)p_y + \epsilon/K$. Predictions are of the right one.
     """
 
-    is_scaled = False
+    standardizes = False
     has_classes = True
     class_index: Float[AnyArray, " classes"]  # 0, 1, 2, ...: its length is the number of classes
     log_right: Scalar  # ln(1 - label noise)
     log_wrong: Scalar  # ln(label noise / classes); far below any log probability where there is none
-
-    @classmethod
-    def create(cls, start: LikelihoodStart) -> "CategoricalLikelihood":
-        """The likelihood for a number of classes."""
-        num_classes, noise = max(start.num_classes, 2), start.label_noise
-        log_wrong = np.log(noise / num_classes) if noise > 0 else NEVER
-        return cls(np.arange(float(num_classes)), np.asarray(float(np.log1p(-noise))), np.asarray(float(log_wrong)))
 
     @property
     def num_classes(self) -> int:
@@ -75,6 +77,15 @@ class CategoricalLikelihood(Likelihood):
         is_class = (targets == self.class_index.astype(mean.dtype)).astype(mean.dtype)
         return (is_class * mean).sum(-1) - normalizer
 
+    def log_density(self, params, targets, outputs):
+        r"""$\ln((1 - \epsilon)p_y + \epsilon/K)$."""
+        if self.num_classes == 2:
+            log_right = jax.nn.log_sigmoid((2 * targets - 1) * outputs)[:, 0]
+        else:
+            is_class = targets == self.class_index.astype(outputs.dtype)
+            log_right = jnp.where(is_class, jax.nn.log_softmax(outputs), 0.0).sum(-1)
+        return jnp.logaddexp(self.log_right + log_right, self.log_wrong)
+
     def moments(self, outputs, values, ops):
         """Probabilities of the classes, and the variances of their indicators."""
         if self.num_classes == 2:
@@ -107,3 +118,26 @@ class ClassComponents(Components):
         below = self.mean.cumsum(-1)
         uniform = rng.random(self.mean.shape[:-1])[..., None]
         return (uniform > below[..., :-1]).sum(-1, keepdims=True).astype(float)
+
+
+@likelihood("categorical")
+@dataclasses.dataclass(frozen=True)
+class Categorical(LikelihoodSettings):
+    """Classes.
+
+    Parameters
+    ----------
+    label_noise : float
+        Share of the labels that may be wrong, drawn at random; 0 trusts all of them.
+    """
+
+    kind = CategoricalLikelihood
+    label_noise: float = 0.0
+
+    def build(self, start: LikelihoodStart) -> CategoricalLikelihood:
+        """The likelihood for a number of classes."""
+        checks.check_number("label_noise", self.label_noise, at_least=0, at_most=0.9)
+        num_classes, noise = max(start.num_classes, 2), float(self.label_noise)
+        log_right = np.asarray(float(np.log1p(-noise)))
+        log_wrong = np.asarray(float(np.log(noise / num_classes) if noise > 0 else NEVER))
+        return CategoricalLikelihood(np.arange(float(num_classes)), log_right, log_wrong)

@@ -1,13 +1,16 @@
 """Targets on the real line: noise of unknown precision, and the predictive components, Student-t and Gaussian."""
 
+import dataclasses
 from abc import abstractmethod
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart
+from pritchel import checks
+from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodSettings, LikelihoodStart
 from pritchel.numerics import as_parameter
 from pritchel.shapes import AnyArray, Scalar
 
@@ -49,6 +52,12 @@ class PrecisionLikelihood(Likelihood):
         per_target = self.kl_constant + self.prior_shape * (self.log_shape - params) + self.prior_rate * jnp.exp(params)
         return per_target.sum()
 
+    def log_prior(self, params: Float[AnyArray, " targets"]) -> Scalar:
+        r"""$\sum a_0\ln\gamma - b_0\gamma$ and the gamma's constant: the density of $\ln\gamma$, which `params` are."""
+        shape, rate = self.prior_shape, self.prior_rate
+        constant = shape * jnp.log(rate) - jax.lax.lgamma(jnp.asarray(shape, params.dtype))
+        return (constant + shape * params - rate * jnp.exp(params)).sum()
+
     def noise_values(self, params):
         """Scale at the mean precision, and degrees of freedom."""
         return {"scale": np.exp(-0.5 * params), "dof": np.full(len(params), self.predictive_dof)}
@@ -67,10 +76,22 @@ class PrecisionLikelihood(Likelihood):
         return StudentComponents(location + scale * outputs, scale * values["scale"], values["dof"])
 
 
-def gamma_precision(start: LikelihoodStart) -> list[np.ndarray]:
+@dataclasses.dataclass(frozen=True)
+class PrecisionSettings(LikelihoodSettings):
+    """The options of noise of unknown precision."""
+
+    noise_prior: tuple[float, float] = (0.1, 0.01)
+
+    def precision_fields(self, start: LikelihoodStart) -> list[np.ndarray]:
+        """The fields of a `PrecisionLikelihood` for a table."""
+        noise_prior = checks.check_pair("noise_prior", self.noise_prior, "shape and rate of a gamma")
+        return gamma_precision(noise_prior, start.num_rows)
+
+
+def gamma_precision(noise_prior: tuple[float, float], num_rows: float) -> list[np.ndarray]:
     """The fields of `PrecisionLikelihood` for a table of `num_rows` rows (the sum of the sample weights)."""
-    shape_0, rate_0 = start.noise_prior
-    shape = shape_0 + 0.5 * start.num_rows
+    shape_0, rate_0 = noise_prior
+    shape = shape_0 + 0.5 * num_rows
     constant = (shape - shape_0) * special.digamma(shape) - special.gammaln(shape) + special.gammaln(shape_0)
     constant -= shape_0 * np.log(rate_0) + shape
     values = (shape_0, rate_0, shape, np.log(shape), special.digamma(shape), constant)

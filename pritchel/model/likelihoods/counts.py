@@ -1,6 +1,6 @@
 """Counts: what Poisson and negative binomial noise share."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -17,12 +17,13 @@ class CountLikelihood(Likelihood):
     $-\ln y!$, which no parameter moves, is added up once, on the host.
     """
 
-    is_scaled = False
+    standardizes = False
+    has_counts = True
     log_rate: Float[AnyArray, " targets"]
     log_factorials: Scalar
 
     @classmethod
-    def create(cls, start: LikelihoodStart) -> "CountLikelihood":
+    def of_counts(cls, start: LikelihoodStart) -> Self:
         """The likelihood for the given counts; a mean count of 1 where there are no data or only zeros."""
         mean = start.weights @ start.targets / max(start.num_rows, 1.0)
         log_rate = np.log(np.where(mean > 0, mean, 1.0)).astype(float)

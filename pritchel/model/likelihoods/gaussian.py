@@ -1,22 +1,18 @@
 """Gaussian noise of one unknown precision a target."""
 
+import dataclasses
+
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
-from pritchel.model.likelihoods.continuous import PrecisionLikelihood, gamma_precision
+from pritchel.model.likelihoods.continuous import PrecisionLikelihood, PrecisionSettings
 from pritchel.numerics import LOG_2PI
 from pritchel.shapes import AnyArray, Outputs, Targets
 
 
-@likelihood("gaussian")
 class GaussianLikelihood(PrecisionLikelihood):
     r"""$y \sim N(f, \gamma^{-1})$; with $\gamma$ integrated out, a draw's predictive is a Student-t."""
-
-    @classmethod
-    def create(cls, start: LikelihoodStart) -> "GaussianLikelihood":
-        """The likelihood for a table."""
-        return cls(*gamma_precision(start))
 
     @property
     def predictive_dof(self) -> float:
@@ -35,3 +31,25 @@ class GaussianLikelihood(PrecisionLikelihood):
         expected_sq_error = (targets - mean) ** 2 + var
         expected_log_precision = self.expected_log_precision(params)
         return 0.5 * (expected_log_precision - LOG_2PI - jnp.exp(params) * expected_sq_error).sum(-1)
+
+    def log_density(self, params, targets, outputs):
+        r"""$\ln N(y \mid f, \gamma^{-1})$."""
+        return 0.5 * (params - LOG_2PI - jnp.exp(params) * (targets - outputs) ** 2).sum(-1)
+
+
+@likelihood("gaussian")
+@dataclasses.dataclass(frozen=True)
+class Gaussian(PrecisionSettings):
+    """Gaussian noise of one unknown precision a target: the default of regression.
+
+    Parameters
+    ----------
+    noise_prior : tuple of two floats
+        Shape and rate of the gamma prior on the noise precision, targets standardized.
+    """
+
+    kind = GaussianLikelihood
+
+    def build(self, start: LikelihoodStart) -> GaussianLikelihood:
+        """The likelihood for a table."""
+        return GaussianLikelihood(*self.precision_fields(start))

@@ -1,22 +1,19 @@
 """Gaussian noise whose variance depends on the inputs: the network has a second output for it."""
 
+import dataclasses
+
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from pritchel.model.likelihoods.base import Likelihood, LikelihoodStart, likelihood
+from pritchel.model.likelihoods.base import Likelihood, LikelihoodSettings, LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import NormalComponents
 from pritchel.numerics import LOG_2PI, log_normal_moment
 from pritchel.shapes import AnyArray, Outputs, Targets
 
 
-@likelihood("heteroscedastic")
 class HeteroscedasticLikelihood(Likelihood):
     r"""$y \sim N(f, e^{s})$ with two outputs a target, $f$ first and then the log variances $s$."""
-
-    @classmethod
-    def create(cls, start: LikelihoodStart) -> "HeteroscedasticLikelihood":
-        """It has no parameters of its own."""
-        return cls()
 
     def num_outputs(self, num_targets: int) -> int:
         """Two a target."""
@@ -40,3 +37,21 @@ class HeteroscedasticLikelihood(Likelihood):
         """Gaussian, each row with its own spread."""
         num = outputs.shape[-1] // 2
         return NormalComponents(location + scale * outputs[..., :num], scale * np.exp(0.5 * outputs[..., num:]))
+
+    def log_density(self, params, targets, outputs):
+        r"""$\ln N(y \mid f, e^s)$."""
+        num = targets.shape[1]
+        mean, log_var = outputs[:, :num], outputs[:, num:]
+        return -0.5 * (LOG_2PI + log_var + (targets - mean) ** 2 * jnp.exp(-log_var)).sum(-1)
+
+
+@likelihood("heteroscedastic")
+@dataclasses.dataclass(frozen=True)
+class Heteroscedastic(LikelihoodSettings):
+    """Gaussian noise whose variance depends on the inputs, as a second output of the network."""
+
+    kind = HeteroscedasticLikelihood
+
+    def build(self, start: LikelihoodStart) -> HeteroscedasticLikelihood:
+        """It has no parameters of its own."""
+        return HeteroscedasticLikelihood()

@@ -1,21 +1,22 @@
 """Counts with more spread than Poisson."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from pritchel.model.likelihoods.base import Components, NumpyOps, likelihood
+from pritchel.model.likelihoods.base import Components, LikelihoodSettings, LikelihoodStart, NumpyOps, likelihood
 from pritchel.model.likelihoods.counts import CountLikelihood
-from pritchel.numerics import as_parameter, gauss_hermite
+from pritchel.numerics import LOG_2PI, as_parameter, gauss_hermite
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 NUM_NODES = 12
 PRIOR_SD = 2.0  # of the log dispersion
 
 
-@likelihood("negative_binomial")
 class NegativeBinomialLikelihood(CountLikelihood):
     r"""$y \sim \mathrm{NB}$ of mean $\mu = e^{f + o}$, variance $\mu + \mu^2/r$; $\ln r \sim N(0, 2^2)$ at its best."""
 
@@ -34,6 +35,16 @@ class NegativeBinomialLikelihood(CountLikelihood):
         expected = jax.nn.softplus(at_nodes) @ jnp.asarray(weights, mean.dtype)
         ratio = jax.lax.lgamma(targets + dispersion) - jax.lax.lgamma(dispersion)
         return (ratio + targets * log_odds - (targets + dispersion) * expected).sum(-1)
+
+    def log_density(self, params, targets, outputs):
+        r"""$\ln\frac{\Gamma(y+r)}{\Gamma(r)\,y!} + y\,g - (y+r)\ln(1 + e^{g})$, $g = f + o - \ln r$."""
+        dispersion, log_odds = jnp.exp(params), outputs + self.log_rate - params
+        ratio = jax.lax.lgamma(targets + dispersion) - jax.lax.lgamma(dispersion) - jax.lax.lgamma(targets + 1)
+        return (ratio + targets * log_odds - (targets + dispersion) * jax.nn.softplus(log_odds)).sum(-1)
+
+    def log_prior(self, params: Float[AnyArray, " targets"]) -> Scalar:
+        """The Gaussian prior of the log dispersion."""
+        return (-0.5 * (params / PRIOR_SD) ** 2 - 0.5 * LOG_2PI - np.log(PRIOR_SD)).sum()
 
     def kl(self, params: Float[AnyArray, " targets"]) -> Scalar:
         r"""Minus the log prior of the log dispersion, up to a constant, and $\sum\ln y!$."""
@@ -81,3 +92,15 @@ class NegativeBinomialComponents(Components):
     def sample(self, rng):
         """Counts."""
         return rng.negative_binomial(self.dispersion, self.dispersion / (self.dispersion + self.mean)).astype(float)
+
+
+@likelihood("negative_binomial")
+@dataclasses.dataclass(frozen=True)
+class NegativeBinomial(LikelihoodSettings):
+    """Counts with more spread than Poisson noise has; how much more is learned."""
+
+    kind = NegativeBinomialLikelihood
+
+    def build(self, start: LikelihoodStart) -> NegativeBinomialLikelihood:
+        """The likelihood for given counts."""
+        return NegativeBinomialLikelihood.of_counts(start)

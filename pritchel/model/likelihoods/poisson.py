@@ -1,17 +1,19 @@
 """Counts with Poisson noise around a rate that is the exponential of the output."""
 
+import dataclasses
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from pritchel.model.likelihoods.base import Components, NumpyOps, likelihood
+from pritchel.model.likelihoods.base import Components, LikelihoodSettings, LikelihoodStart, NumpyOps, likelihood
 from pritchel.model.likelihoods.counts import CountLikelihood
 from pritchel.numerics import log_normal_moment
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 
-@likelihood("poisson")
 class PoissonLikelihood(CountLikelihood):
     r"""$y \sim \mathrm{Poisson}(e^{f + o})$."""
 
@@ -21,6 +23,11 @@ class PoissonLikelihood(CountLikelihood):
         r"""$y\,E[f + o] - E[e^{f + o}]$: exact but for $-\ln y!$."""
         log_rate = mean + self.log_rate
         return (targets * log_rate - log_normal_moment(log_rate, var, 1.0)).sum(-1)
+
+    def log_density(self, params, targets, outputs):
+        r"""$y(f + o) - e^{f + o} - \ln y!$."""
+        log_rate = outputs + self.log_rate
+        return (targets * log_rate - jnp.exp(log_rate) - jax.lax.lgamma(targets + 1)).sum(-1)
 
     def kl(self, params: Float[AnyArray, " none"]) -> Scalar:
         r"""$\sum\ln y!$: nothing to learn."""
@@ -59,3 +66,15 @@ class PoissonComponents(Components):
     def sample(self, rng):
         """Counts."""
         return rng.poisson(self.mean).astype(float)
+
+
+@likelihood("poisson")
+@dataclasses.dataclass(frozen=True)
+class Poisson(LikelihoodSettings):
+    """Counts with Poisson noise. With exposure, fit counts / exposure with `sample_weight=exposure`."""
+
+    kind = PoissonLikelihood
+
+    def build(self, start: LikelihoodStart) -> PoissonLikelihood:
+        """The likelihood for given counts."""
+        return PoissonLikelihood.of_counts(start)

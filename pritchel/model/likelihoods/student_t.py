@@ -1,17 +1,19 @@
 """Student-t noise: a few outliers do not bend the fit."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
+from pritchel import checks
 from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
-from pritchel.model.likelihoods.continuous import PrecisionLikelihood, gamma_precision
+from pritchel.model.likelihoods.continuous import PrecisionLikelihood, PrecisionSettings
 from pritchel.numerics import LOG_2PI
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 
-@likelihood("student_t")
 class StudentTLikelihood(PrecisionLikelihood):
     r"""$y \sim t_\nu(f, \gamma^{-1/2})$: Gaussian noise of precision $\gamma\lambda$, where each row has its own
     $\lambda \sim \mathrm{Gamma}(\nu/2, \nu/2)$.
@@ -22,14 +24,6 @@ class StudentTLikelihood(PrecisionLikelihood):
 
     dof: Scalar
     log_normalizer: Scalar
-
-    @classmethod
-    def create(cls, start: LikelihoodStart) -> "StudentTLikelihood":
-        """The likelihood for given degrees of freedom."""
-        half = 0.5 * start.dof
-        normalizer = gammaln(half + 0.5) - gammaln(half) + half * np.log(half)
-        dof, log_normalizer = np.asarray(float(start.dof)), np.asarray(float(normalizer))
-        return cls(*gamma_precision(start), dof=dof, log_normalizer=log_normalizer)
 
     @property
     def predictive_dof(self) -> float:
@@ -50,3 +44,34 @@ class StudentTLikelihood(PrecisionLikelihood):
         spread = 0.5 * (self.dof + jnp.exp(params) * expected_sq_error)
         per_target = self.log_normalizer + 0.5 * (self.expected_log_precision(params) - LOG_2PI)
         return (per_target - 0.5 * (self.dof + 1) * jnp.log(spread)).sum(-1)
+
+    def log_density(self, params, targets, outputs):
+        r"""$\ln t_\nu(y \mid f, \gamma^{-1/2})$."""
+        spread = 0.5 * (self.dof + jnp.exp(params) * (targets - outputs) ** 2)
+        per_target = self.log_normalizer + 0.5 * (params - LOG_2PI)
+        return (per_target - 0.5 * (self.dof + 1) * jnp.log(spread)).sum(-1)
+
+
+@likelihood("student_t")
+@dataclasses.dataclass(frozen=True)
+class StudentT(PrecisionSettings):
+    """Student-t noise: a few outliers do not bend the fit.
+
+    Parameters
+    ----------
+    noise_prior : tuple of two floats
+        Shape and rate of the gamma prior on the precision, targets standardized.
+    dof : float
+        Degrees of freedom, above 1; fewer means heavier tails.
+    """
+
+    kind = StudentTLikelihood
+    dof: float = 4.0
+
+    def build(self, start: LikelihoodStart) -> StudentTLikelihood:
+        """The likelihood for given degrees of freedom."""
+        checks.check_number("dof", self.dof, above=1)
+        half = 0.5 * self.dof
+        normalizer = gammaln(half + 0.5) - gammaln(half) + half * np.log(half)
+        dof, log_normalizer = np.asarray(float(self.dof)), np.asarray(float(normalizer))
+        return StudentTLikelihood(*self.precision_fields(start), dof=dof, log_normalizer=log_normalizer)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pritchel.folder import FORMAT_VERSION
+
 
 def card(spec: dict[str, Any]) -> str:
     """The text of README.md for a model's spec."""
@@ -10,7 +12,7 @@ def card(spec: dict[str, Any]) -> str:
     if table is not None:
         columns = ", ".join(f"`{column['name']}`" for column in table["columns"])
         lines += [f"Predicts {', '.join(f'`{name}`' for name in table['targets'])} from {columns}.", ""]
-    lines += [f"- Written {spec['created']}, format version {spec['format_version']}"]
+    lines += [f"- Written {spec['created']}, format version {FORMAT_VERSION}"]
     for index, (member, kept) in enumerate(zip(fitted["members"], fitted["units_kept"], strict=True)):
         layers = zip(kept, member["offered"], strict=True)
         units = ", ".join(f"{in_use} of {offered}" for in_use, offered in layers)

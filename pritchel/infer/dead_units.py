@@ -7,7 +7,8 @@ import equinox as eqx
 import numpy as np
 
 from pritchel.guide.network import NetworkGuide, take_units
-from pritchel.guide.prune_rule import P0, prune_probabilities
+from pritchel.guide.prune_rule import PROBABILITY, prune_probabilities
+from pritchel.serial import stored
 
 MIN_WIDTH = 16
 MAX_COST_SHARE = 0.6  # a smaller network must cost at most this part of the present one
@@ -40,6 +41,25 @@ class Cut(NamedTuple):
         return eqx.tree_at(lambda g: g.layers, smaller, layers)
 
 
+@stored
+class UnitsState(NamedTuple):
+    """What the next look depends on; one array a hidden layer."""
+
+    kept: tuple[np.ndarray, ...]  # the units present, of those at the start
+    counts: tuple[np.ndarray, ...]  # how many each stands for
+    was_dead: tuple[np.ndarray, ...]  # which the rule declared dead at the last look
+
+    @classmethod
+    def start(cls, guide: NetworkGuide) -> "UnitsState":
+        """All units alive."""
+        hidden = guide.widths[1:-1]
+        return cls(
+            tuple(np.arange(units) for units in hidden),
+            tuple(np.ones(units) for units in hidden),
+            tuple(np.zeros(units, bool) for units in hidden),
+        )
+
+
 class DeadUnits:
     """Watches the pruning rule and says which units to go on with.
 
@@ -50,46 +70,38 @@ class DeadUnits:
     together, by norms or by a covariance that they share, all dead units keep their say in it.
     """
 
-    def __init__(self, guide: NetworkGuide, drop: DropDead = "auto", num_rows_to_come: float = 0.0):
+    def __init__(self, state: UnitsState, drop: DropDead = "auto", num_rows_to_come: float = 0.0):
         """`num_rows_to_come`: rows in a batch times steps times the fits that share what is compiled."""
+        self.state = state
         self._min_gain = np.inf if drop is False else 0.0 if drop is True else COMPILE_SECONDS
         self._seconds_per_cost = SECONDS_PER_COST * num_rows_to_come
-        self.kept = tuple(np.arange(units) for units in guide.widths[1:-1])  # of the units at the start
-        self._counts = tuple(np.ones(units) for units in guide.widths[1:-1])
-        self._was_dead = tuple(np.zeros(units, bool) for units in guide.widths[1:-1])
-
-    def saved(self) -> tuple:
-        """What the next look depends on."""
-        return self.kept, self._counts, self._was_dead
-
-    def restore(self, saved: tuple) -> None:
-        """Go on from there."""
-        self.kept, self._counts, self._was_dead = saved
 
     def look(self, guide: NetworkGuide, share_to_come: float) -> Cut | None:
         """What to cut with the given share of the steps to come; None: nothing."""
-        if guide.log_layer_scales is None or share_to_come == 0 or np.isinf(self._min_gain):
+        if not guide.has_unit_scales() or share_to_come == 0 or np.isinf(self._min_gain):
             return None
         probabilities = prune_probabilities(guide)
-        is_dead = tuple(probability > P0 for probability in probabilities)
-        gone = [now & before for now, before in zip(is_dead, self._was_dead, strict=True)]
-        self._was_dead = is_dead
+        is_dead = tuple(probability > PROBABILITY for probability in probabilities)
+        gone = [now & before for now, before in zip(is_dead, self.state.was_dead, strict=True)]
+        self.state = self.state._replace(was_dead=is_dead)
         sizes = [min(len(dead), _next_size(int((~dead).sum()) + 1)) for dead in gone]
         cost, new_cost = _cost(guide.widths[:-1]), _cost((guide.widths[0], *sizes))
         gain = (cost - new_cost) * self._seconds_per_cost * share_to_come
         if new_cost > MAX_COST_SHARE * cost or gain < self._min_gain:
             return None
         units, counts = [], []
-        for dead, probability, size, count in zip(gone, probabilities, sizes, self._counts, strict=True):
+        for dead, probability, size, count in zip(gone, probabilities, sizes, self.state.counts, strict=True):
             order = np.lexsort((probability, dead))
             chosen = np.sort(order[:size])
             share = count[order[size:]].sum() / max(dead[chosen].sum(), 1)
             units.append(chosen)
             counts.append(count[chosen] + np.where(dead[chosen], share, 0.0))
-        self.kept = tuple(old[index] for old, index in zip(self.kept, units, strict=True))
-        self._was_dead = tuple(dead[index] for dead, index in zip(is_dead, units, strict=True))
-        self._counts = tuple(counts)
-        return Cut(tuple(units), self._counts)
+        self.state = UnitsState(
+            tuple(old[index] for old, index in zip(self.state.kept, units, strict=True)),
+            tuple(counts),
+            tuple(dead[index] for dead, index in zip(is_dead, units, strict=True)),
+        )
+        return Cut(tuple(units), tuple(counts))
 
 
 def _next_size(units: int) -> int:

@@ -1,0 +1,194 @@
+"""Fitted estimators to and from model folders.
+
+Reading makes only known classes, checks every shape before anything is computed, and runs no code from the files.
+Whatever is wrong with them comes out as a `FileError`.
+"""
+
+import importlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from pritchel.data.dataset import Standardizer
+from pritchel.estimators.card import card
+from pritchel.estimators.saved_members import pack_member, unpack_member
+from pritchel.estimators.saved_settings import pack_settings, unpack_settings
+from pritchel.estimators.upgrade import upgraded
+from pritchel.folder import SPEC, read_folder, write_folder
+from pritchel.posterior.predict import Posterior
+from pritchel.posterior.prune import PruneReport, PruneReports
+from pritchel.serial import Arrays, FileError, decode, encode, versions
+
+HOMES = {
+    "HorseshoeRegressor": "pritchel.estimators.regressor",
+    "HorseshoeClassifier": "pritchel.estimators.classifier",
+    "DynamicsModel": "pritchel.estimators.dynamics",
+}
+MAX_DRAWS = 100_000
+Kind = TypeVar("Kind")
+
+
+class Saved(NamedTuple):
+    """What a model folder holds."""
+
+    model: Any  # a HorseshoeRegressor, HorseshoeClassifier or DynamicsModel
+    table: dict[str, Any] | None  # how a table's columns become inputs; None: the model was fitted to arrays
+    notes: dict[str, Any]  # scores and whatever else was said about the fit
+    arrays: Arrays  # arrays that the notes speak of
+    spec: dict[str, Any]
+
+    def of_kind(self, kind: type[Kind]) -> Kind:
+        """The model, if it is of that kind."""
+        if not isinstance(self.model, kind):
+            raise TypeError(f"The folder holds a {type(self.model).__name__}, not a {kind.__name__}.")
+        return self.model
+
+
+def save_estimator(
+    path: Path,
+    estimator: Any,
+    *,
+    kind: str | None = None,
+    extra: dict[str, Any] | None = None,
+    table: dict[str, Any] | None = None,
+    notes: dict[str, Any] | None = None,
+    arrays: Arrays | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write a fitted estimator, or a model of another kind that is made of one and `extra`, to a folder."""
+    packed: Arrays = {f"notes.{name}": array for name, array in (arrays or {}).items()}
+    spec: dict[str, Any] = {
+        "estimator": type(estimator).__name__,
+        "kind": kind or type(estimator).__name__,
+        "extra": extra or {},
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "settings": pack_settings(estimator),
+        "fitted": _fitted(estimator, packed),
+        "table": table,
+        "notes": notes or {},
+    }
+    return write_folder(path, spec, packed, card(spec), overwrite=overwrite)
+
+
+def load_saved(path: Path) -> Saved:
+    """Read a model folder. Raises `FileError` with the reason for anything that is not a sound one."""
+    try:
+        return unpack(*read_folder(path))
+    except FileError as error:
+        raise FileError(f"{path} cannot be loaded: {error}.") from None
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def unpack(spec: dict[str, Any], arrays: Arrays) -> Saved:
+    """The model that a spec and its arrays describe, everything checked."""
+    try:
+        spec = upgraded(spec)
+        estimator = _estimator(spec, arrays)
+        table, notes = spec["table"], spec["notes"]
+        if not isinstance(notes, dict) or not (table is None or isinstance(table, dict)):
+            raise FileError("its notes or table are not objects")
+        kind = _class(spec["kind"])
+        model = estimator if isinstance(estimator, kind) else kind.from_saved(estimator, spec["extra"])
+        extra = {name.removeprefix("notes."): array for name, array in arrays.items() if name.startswith("notes.")}
+        return Saved(model, table, notes, extra, spec)
+    except FileError:
+        raise
+    except KeyError as error:
+        raise FileError(f"{error.args[0]!r} is missing from {SPEC}") from None
+    except Exception as error:  # whatever a hostile file provokes inside the checks is one thing: not a model
+        raise FileError(f"its parts do not fit together ({type(error).__name__}: {str(error)[:200]})") from None
+
+
+def _class(name: Any) -> Any:
+    if name not in HOMES:
+        raise FileError(f"it holds a {name!r}, which this version does not know")
+    return getattr(importlib.import_module(HOMES[name]), name)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (tuple, list, np.ndarray)):
+        return [_plain(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _fitted(estimator: Any, arrays: Arrays) -> dict[str, Any]:
+    posterior: Posterior = estimator.posterior_
+    reports = getattr(estimator, "prune_report_", None)
+    return {
+        "n_features_in": int(estimator.n_features_in_),
+        "feature_names_in": _plain(getattr(estimator, "feature_names_in_", None)),
+        "classes": _plain(getattr(estimator, "classes_", None)),
+        "is_single_target": bool(getattr(estimator, "_is_single_target", True)),
+        "is_collapsed": bool(estimator.is_collapsed_),
+        "status": list(estimator.status_),
+        "n_iter": int(estimator.n_iter_),
+        "num_skipped_steps": int(estimator.num_skipped_steps_),
+        "elbo": encode(np.asarray(estimator.elbo_, np.float32), arrays, "elbo"),
+        "seed": int(posterior.seed),
+        "num_draws": int(posterior.num_draws),
+        "standardizer": encode(tuple(posterior.standardizer), arrays, "standardizer"),
+        "members": [pack_member(member, arrays, f"members.{i}") for i, member in enumerate(posterior.members)],
+        "units_kept": estimator.units_kept_.tolist(),
+        "prune_reports": None if reports is None else [_plain(tuple(report)) for report in reports],
+    }
+
+
+def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
+    fitted = spec["fitted"]
+    estimator = _class(spec["estimator"])(**unpack_settings(spec["settings"]))
+    estimator.options()  # refuses settings that no fit can have had
+    estimator.posterior_ = _posterior(fitted, arrays)
+    num_features = estimator.posterior_.members[0].guide.widths[0]
+    if fitted["n_features_in"] != num_features:
+        raise FileError("its number of features does not fit its network")
+    estimator.n_features_in_ = num_features
+    names = fitted["feature_names_in"]
+    if names is not None:
+        if len(names) != num_features or not all(isinstance(name, str) for name in names):
+            raise FileError("its feature names do not fit its network")
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    likelihood: Any = estimator.posterior_.likelihood
+    if likelihood.has_classes:
+        classes = fitted["classes"]
+        if len(classes) != likelihood.num_classes or len({type(label) for label in classes}) != 1:
+            raise FileError("its labels do not fit its network")
+        estimator.classes_ = np.asarray(classes)
+    else:
+        estimator._is_single_target = bool(fitted["is_single_target"])
+    estimator.is_collapsed_ = bool(fitted["is_collapsed"])
+    estimator.status_ = [str(status) for status in fitted["status"]]
+    estimator.n_iter_, estimator.num_skipped_steps_ = int(fitted["n_iter"]), int(fitted["num_skipped_steps"])
+    estimator.elbo_ = np.atleast_2d(np.asarray(decode(fitted["elbo"], arrays), np.float32))
+    if fitted["prune_reports"] is not None:
+        estimator.prune_report_ = PruneReports(
+            PruneReport(tuple(offered), tuple(kept), float(threshold), float(probability))
+            for offered, kept, threshold, probability in fitted["prune_reports"]
+        )
+    return estimator
+
+
+def _posterior(fitted: dict[str, Any], arrays: Arrays) -> Posterior:
+    """The posterior, its members seen to fit each other and their standardization."""
+    members = [unpack_member(part, arrays) for part in fitted["members"]]
+    widths = {(member.guide.widths[0], member.guide.widths[-1]) for member in members}
+    if len(widths) != 1:
+        raise FileError("its members differ in inputs or outputs")
+    ((num_features, num_outputs),) = widths
+    standardizer = Standardizer(*decode(fitted["standardizer"], arrays))
+    num_targets = len(standardizer.target_mean)
+    for member in members:
+        likelihood = member.model.likelihood
+        wanted = (likelihood.num_outputs(num_targets), likelihood.start(num_targets).shape)
+        if wanted != (num_outputs, member.guide.likelihood.shape):
+            raise FileError("its likelihood does not fit its network")
+    for part, size in zip(standardizer, (num_features, num_features, num_targets, num_targets), strict=True):
+        if part.shape != (size,) or part.dtype != np.float64 or not np.isfinite(part).all():
+            raise FileError("its standardization does not fit its network")
+    seed, num_draws = fitted["seed"], fitted["num_draws"]
+    if not isinstance(seed, int) or not isinstance(num_draws, int) or not (seed >= 0 and 0 < num_draws <= MAX_DRAWS):
+        raise FileError("its seed or number of draws is out of range")
+    return Posterior(members, standardizer, seed, num_draws)

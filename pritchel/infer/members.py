@@ -1,0 +1,130 @@
+"""From a table to fitted networks: a pure function of data, options and seed that knows no estimator."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pritchel.data.dataset import Dataset
+from pritchel.guide.member import Member
+from pritchel.guide.network import start_guide, trained_mask, weight_mean_mask
+from pritchel.infer.checkpoint import Checkpoint
+from pritchel.infer.options import Options
+from pritchel.infer.trial import FitResult, FitSettings, Progress, Trial
+from pritchel.infer.trials import fit_trials
+from pritchel.model.likelihoods import LikelihoodStart
+from pritchel.serial import encode, versions
+
+
+class MemberFit(NamedTuple):
+    """One fitted network and how its fit went."""
+
+    index: int
+    member: Member
+    result: FitResult
+
+
+class Execution(NamedTuple):
+    """How fits are run, which changes nothing of what they come to."""
+
+    n_jobs: int = 1
+    on_progress: Callable[[Progress], None] | None = None
+    checkpoints: Path | None = None  # a folder in which fits are kept every few seconds
+
+
+def fit_members(
+    data: Dataset,
+    options: Options,
+    seed: int,
+    *,
+    num_classes: int = 0,
+    starts: Sequence[Member] = (),
+    execution: Execution = Execution(),  # noqa: B008 - an immutable value
+) -> list[MemberFit]:
+    """Fit `options.num_members` networks to a standardized table, each from its own random start.
+
+    With `starts` each goes on from one of those, with no second warm-up. An interrupt leaves fewer than were asked for.
+    """
+    settings = options.fit_settings(len(data.inputs))
+    if starts:
+        settings = settings._replace(kl_warmup=0.0)
+    train, held_out = hold_out(data, options, seed)
+    num_features, num_targets = data.inputs.shape[1], data.targets.shape[1]
+    trials, before = [], []
+    for index in range(options.num_members):
+        model = options.model(LikelihoodStart(train.targets, train.weights, num_classes))
+        if starts:
+            start = starts[index]._replace(model=model)
+        else:
+            rng = np.random.default_rng(np.random.SeedSequence((seed, index, 0)))
+            guide = start_guide(model, options.hidden, options.family, num_features, num_targets, rng)
+            start = Member.unpruned(model, guide)
+        before.append(start)
+        trainable = trained_mask(model, start.guide)
+        trials.append(Trial(model, start.guide, train, (seed, index, 1), held_out, trainable))
+    return _run(before, trials, settings, execution)
+
+
+def fine_tune_members(
+    members: Sequence[Member],
+    data: Dataset,
+    options: Options,
+    seed: int,
+    num_steps: int,
+    execution: Execution = Execution(),  # noqa: B008 - an immutable value
+) -> list[MemberFit]:
+    """The members after more steps that move the means of their weights alone."""
+    settings = options.fit_settings(len(data.inputs))._replace(
+        num_steps=num_steps, kl_warmup=0.0, patience=None, drop_dead_units=False
+    )
+    trials = [
+        Trial(member.model, member.guide, data, (seed, index, 3), None, weight_mean_mask(member.guide))
+        for index, member in enumerate(members)
+    ]
+    return _run(members, trials, settings, execution)
+
+
+def hold_out(data: Dataset, options: Options, seed: int) -> tuple[Dataset, Dataset | None]:
+    """Rows to train on, and those that early stopping looks at."""
+    training = options.training
+    if not training.early_stopping:
+        return data, None
+    num_rows = len(data.inputs)
+    num_held = int(np.ceil(training.validation_fraction * num_rows))
+    if num_rows - num_held < 2:
+        raise ValueError(
+            f"early_stopping needs at least two rows left to train on; {num_rows} distinct rows less "
+            f"validation_fraction={training.validation_fraction} leave {num_rows - num_held}."
+        )
+    order = np.random.default_rng(np.random.SeedSequence((seed, 2))).permutation(num_rows)
+    return data.take(np.sort(order[num_held:])), data.take(np.sort(order[:num_held]))
+
+
+def _run(before: Sequence[Member], trials: list[Trial], settings: FitSettings, execution: Execution) -> list[MemberFit]:
+    checkpoints = None
+    if execution.checkpoints is not None:
+        checkpoints = _checkpoints(execution.checkpoints, trials, settings)
+    results = fit_trials(
+        trials, settings, n_jobs=execution.n_jobs, on_progress=execution.on_progress, checkpoints=checkpoints
+    )
+    return [
+        MemberFit(index, before[index].reduced(result.guide, result.kept), result)
+        for index, result in enumerate(results)
+    ]
+
+
+def _checkpoints(folder: Path, trials: list[Trial], settings: FitSettings) -> list[Checkpoint]:
+    """A file a member, marked with a digest of all that its fit depends on."""
+    folder.mkdir(parents=True, exist_ok=True)
+    checkpoints = []
+    for index, trial in enumerate(trials):
+        arrays: dict[str, np.ndarray] = {}
+        parts = [trial.model, trial.guide, tuple(trial.data), tuple(trial.held_out or ()), trial.trainable]
+        text = repr((encode(parts, arrays, ""), settings, trial.seed, len(trials), versions()))
+        digest = hashlib.sha256(text.encode())
+        for array in arrays.values():
+            digest.update(array.tobytes())
+        checkpoints.append(Checkpoint(folder / f"member-{index + 1}.safetensors", digest.hexdigest()))
+    return checkpoints

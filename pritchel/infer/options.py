@@ -1,0 +1,159 @@
+"""Everything a fit depends on besides its table and seed, checked once."""
+
+import dataclasses
+from typing import Any, Literal
+
+import numpy as np
+
+from pritchel import checks
+from pritchel.guide import Family
+from pritchel.infer.outputs import OUTPUT_MOMENTS, Objective
+from pritchel.infer.trial import FitSettings
+from pritchel.model.likelihoods import LikelihoodSettings, LikelihoodStart
+from pritchel.model.network import ACTIVATIONS, Activation, Model
+from pritchel.model.priors import PRIORS, Prior
+from pritchel.settings import Settings, of_kind
+
+
+def default_steps(num_rows: int) -> tuple[int, int]:
+    """Steps, and rows in a batch: 8,000 of 128 for a table of up to 10,000 rows, then slowly more of both."""
+    growth = float(np.clip(np.sqrt(num_rows / 10_000), 1, 4))
+    return 1000 * round(8 * growth), 128 if num_rows < 20_000 else 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Training(Settings):
+    """How a network is trained.
+
+    Parameters
+    ----------
+    num_steps, batch_size : "auto" or int
+        Steps of Adam, and rows in each. "auto": 8,000 steps of 128 rows up to 10,000 rows, then slowly more of both.
+    learning_rate : float
+        Adam's.
+    schedule : {"cosine", "constant"}
+        Whether the rate falls to zero along a cosine or stays.
+    objective : {"auto", "moments", "sampled"}
+        The likelihood's expectation by closed-form moments (ReLU) or by sampling; "auto" for moments where there are
+        any.
+    kl_warmup : float
+        Part of the steps over which the KL weight climbs to its last; 0 for none. Guards against collapse.
+    kl_weight : float
+        Its last; 1 is Bayes' rule. Below 1 the posterior is "cold", as if every row had been seen 1 / kl_weight times:
+        it keeps more units and is surer of them. Choose it by `log_prob` on rows held out.
+    average : float
+        Decay of a running (Polyak) average of the parameters that is then the fit, as 0.999; 0 for the last step.
+    drop_dead_units : "auto" or bool
+        Let units leave during training once the pruning rule has declared them dead. "auto": where the steps to come
+        gain more by it than compiling the smaller network takes; True: whenever a layer can be halved. Outcomes agree.
+    early_stopping : bool
+        Hold out `validation_fraction` of the rows and stop after `patience` checks (one every few hundred steps, after
+        the warm-up) without a better held-out log-likelihood.
+    validation_fraction : float
+        How many rows early stopping holds out.
+    patience : int
+        Checks without gain before it stops.
+    """
+
+    num_steps: Literal["auto"] | int = "auto"
+    batch_size: Literal["auto"] | int = "auto"
+    learning_rate: float = 0.02
+    schedule: Literal["cosine", "constant"] = "cosine"
+    objective: Literal["auto", "moments", "sampled"] = "auto"
+    kl_warmup: float = 0.5
+    kl_weight: float = 1.0
+    average: float = 0.0
+    drop_dead_units: Literal["auto"] | bool = "auto"
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    patience: int = 5
+
+    def check(self) -> None:
+        """Raise a ValueError that says what was wanted for the first value that is not."""
+        for name in ("num_steps", "batch_size"):
+            if isinstance(value := getattr(self, name), str):
+                checks.check_choice(name, value, ("auto",))
+            else:
+                checks.check_integer(name, value, at_least=1)
+        checks.check_number("learning_rate", self.learning_rate, above=0)
+        checks.check_choice("schedule", self.schedule, ("cosine", "constant"))
+        checks.check_choice("objective", self.objective, ("auto", *OUTPUT_MOMENTS))
+        checks.check_number("kl_warmup", self.kl_warmup, at_least=0, at_most=1)
+        checks.check_number("kl_weight", self.kl_weight, above=0)
+        checks.check_number("average", self.average, at_least=0, at_most=0.9999)
+        checks.check_choice("drop_dead_units", self.drop_dead_units, ("auto", True, False))
+        checks.check_flag("early_stopping", self.early_stopping)
+        checks.check_number("validation_fraction", self.validation_fraction, above=0, at_most=0.9)
+        checks.check_integer("patience", self.patience, at_least=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """A checked choice of everything; `Options.of` makes one."""
+
+    hidden: tuple[int, ...]
+    prior: Prior
+    family: Family
+    likelihood: LikelihoodSettings
+    activation: Activation
+    linear: bool
+    training: Training
+    num_members: int
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        hidden: Any,
+        prior: Any,
+        family: Any,
+        likelihood: LikelihoodSettings,
+        activation: Any,
+        linear: Any,
+        training: Any,
+        num_members: Any,
+    ) -> "Options":
+        """Options from what a user gave: names or settings objects; a ValueError for the first that will not do."""
+        widths = checks.check_widths(hidden)
+        checks.check_choice("activation", activation, ACTIVATIONS)
+        checks.check_flag("linear", linear)
+        checks.check_integer("num_members", num_members, at_least=1)
+        if not isinstance(training, Training):
+            raise ValueError(f"training must be a Training, as in Training(num_steps=2000); got {training!r}.")
+        training.check()
+        if training.objective == "moments" and activation != "relu":
+            raise ValueError(
+                f"objective='moments' has closed forms for activation='relu' only; got activation={activation!r}. "
+                "Use objective='auto' or 'sampled'."
+            )
+        return cls(
+            hidden=widths,
+            prior=of_kind(PRIORS, prior, "prior").build(len(widths)),
+            family=Family.of(family),
+            likelihood=likelihood,
+            activation=activation,
+            linear=bool(linear),
+            training=training,
+            num_members=int(num_members),
+        )
+
+    def model(self, start: LikelihoodStart) -> Model:
+        """The model for a table, or before there is any."""
+        return Model(self.prior, self.likelihood.build(start), self.activation, self.linear)
+
+    def fit_settings(self, num_rows: int) -> FitSettings:
+        """How to train on a table of so many distinct rows."""
+        training, (num_steps, batch_size) = self.training, default_steps(num_rows)
+        objective: Objective = "moments" if self.activation == "relu" else "sampled"
+        return FitSettings(
+            num_steps=num_steps if training.num_steps == "auto" else int(training.num_steps),
+            batch_size=batch_size if training.batch_size == "auto" else int(training.batch_size),
+            learning_rate=float(training.learning_rate),
+            schedule=training.schedule,
+            kl_warmup=float(training.kl_warmup),
+            kl_weight=float(training.kl_weight),
+            objective=objective if training.objective == "auto" else training.objective,
+            patience=int(training.patience) if training.early_stopping else None,
+            drop_dead_units=training.drop_dead_units,
+            average=float(training.average),
+        )

@@ -1,0 +1,102 @@
+"""The compiled step: Adam on the bound, many steps in one call, all parameters in one vector."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from pritchel.guide.network import NetworkGuide
+from pritchel.infer.elbo import Batch, Elbo, elbo
+from pritchel.infer.outputs import Objective
+from pritchel.model.network import Model
+
+ADAM = optax.scale_by_adam()
+
+
+class State(NamedTuple):
+    """All parameters in one vector: one optimizer update instead of one a leaf, and half the compile time."""
+
+    params: Any
+    optimizer: Any
+    average: Any  # of the parameters; None: not kept
+    num_skipped: Any
+
+
+class Steps(NamedTuple):
+    """The inputs of a chunk, one leading entry a step."""
+
+    batch: Batch
+    noise: Any
+    learning_rate: Any
+    kl_weight: Any
+    average_decay: Any
+
+
+def ravel(guide: NetworkGuide) -> np.ndarray:
+    """All parameters of a guide in one vector."""
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(guide)])
+
+
+def unravel(template: NetworkGuide, params: Any) -> NetworkGuide:
+    """The guide of the template's shapes with the given parameters, numpy or JAX."""
+    leaves, structure = jax.tree.flatten(template)
+    sizes = [leaf.size for leaf in leaves]
+    is_numpy = isinstance(params, np.ndarray)
+    parts = np.split(params, np.cumsum(sizes)[:-1]) if is_numpy else jax.lax.split(params, sizes)
+    return jax.tree.unflatten(structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])
+
+
+def start_adam(params: np.ndarray) -> optax.ScaleByAdamState:
+    """What `ADAM.init` gives, made on the host so that nothing is compiled for it."""
+    return optax.ScaleByAdamState(np.zeros((), np.int32), np.zeros_like(params), np.zeros_like(params))  # pyright: ignore[reportArgumentType]
+
+
+@partial(
+    jax.jit,
+    donate_argnames=("state",),
+    static_argnames=("objective",),
+    compiler_options={"xla_disable_hlo_passes": "tree_reduction_rewriter"},
+)
+def run_chunk(
+    state: State,
+    template: NetworkGuide,
+    model: Model,
+    steps: Steps,
+    trainable: Any,
+    num_steps: Any,
+    num_rows: Any,
+    objective: Objective,
+) -> Any:
+    """Up to a chunk of optimizer steps. A step whose gradient is not finite changes nothing and is counted."""
+
+    def loss(params, step):
+        parts = elbo(model, unravel(template, params), step.batch, step.noise, num_rows, objective)
+        prior_side = parts.weights + parts.scales + parts.noise
+        return -(parts.likelihood + step.kl_weight * prior_side) / num_rows, parts
+
+    def body(index, carry):
+        state, history = carry
+        step = jax.tree.map(lambda leaf: leaf[index], steps)
+        grads, parts = jax.grad(loss, has_aux=True)(state.params, step)
+        updates, optimizer = ADAM.update(grads, state.optimizer)
+        params = state.params - step.learning_rate * trainable * updates
+        average = None
+        if state.average is not None:
+            average = params + step.average_decay * (state.average - params)
+        is_finite = jnp.isfinite(grads @ grads)
+        kept = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), (params, optimizer, average), state[:3])
+        history = jax.lax.dynamic_update_index_in_dim(history, jnp.stack(parts), index, 0)
+        return State(kept[0], kept[1], kept[2], state.num_skipped + ~is_finite), history
+
+    empty = jnp.zeros((*steps.kl_weight.shape, len(Elbo._fields)))
+    return jax.lax.fori_loop(0, num_steps, body, (state, empty))
+
+
+@partial(jax.jit, static_argnames=("objective",))
+def held_out_score(model: Model, guide: NetworkGuide, batch: Batch, noise: Any, objective: Objective) -> Any:
+    """Expected log-likelihood of a row that training does not see."""
+    parts = elbo(model, guide, batch, noise, (batch.weights > 0).sum().astype(float), objective)
+    return parts.likelihood / batch.weights.sum()

@@ -1,0 +1,62 @@
+"""What a fit is given, what it tells on the way, and what comes out."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from pritchel.data.dataset import Dataset
+from pritchel.guide.network import NetworkGuide
+from pritchel.infer.dead_units import DropDead
+from pritchel.infer.elbo import Elbo
+from pritchel.infer.outputs import Objective
+from pritchel.model.network import Model
+
+Status = Literal["finished", "stopped early", "interrupted", "diverged"]
+
+
+class FitSettings(NamedTuple):
+    """How to train. Over a part `kl_warmup` of the steps the KL weight climbs from `kl_start` of it to `kl_weight`."""
+
+    num_steps: int = 8000
+    batch_size: int = 128
+    learning_rate: float = 0.02
+    schedule: Literal["cosine", "constant"] = "cosine"
+    kl_warmup: float = 0.5
+    kl_start: float = 0.03  # from 0, a fit with no sampling noise memorizes small tables before the prior is heard
+    kl_weight: float = 1.0  # below 1: a cold posterior, which believes the rows more than the prior's count of them
+    objective: Objective = "moments"
+    patience: int | None = None  # chunks without a better held-out score before stopping; None: never
+    drop_dead_units: DropDead = "auto"
+    average: float = 0.0  # decay of a running average of the parameters that is then the fit; 0: the last step is
+
+
+class Trial(NamedTuple):
+    """One fit: a model, a guide to start from, a table, a seed."""
+
+    model: Model
+    guide: NetworkGuide
+    data: Dataset
+    seed: int | Sequence[int]
+    held_out: Dataset | None = None
+    trainable: NetworkGuide | None = None  # factors on the updates; None: everything moves
+
+
+class Progress(NamedTuple):
+    """What a progress callback is told after every few hundred steps of a member's fit."""
+
+    trial: int
+    step: int
+    num_steps: int
+    elbo: float  # a row's share
+    units: tuple[int, ...] | None  # alive in each hidden layer under the default rule; None: the prior prunes none
+
+
+class FitResult(NamedTuple):
+    """A fitted guide (numpy leaves), the bound's parts at every step, and how the run ended."""
+
+    guide: NetworkGuide
+    kept: tuple[np.ndarray, ...]  # the units the guide still has, of those it began with
+    history: Elbo
+    status: Status
+    num_skipped: int

@@ -1,0 +1,51 @@
+"""Many fits in one call, in threads that share one compiled function."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pritchel.infer.checkpoint import Checkpoint
+from pritchel.infer.run import fit
+from pritchel.infer.trial import FitResult, FitSettings, Progress, Trial
+
+
+def fit_trials(
+    trials: Sequence[Trial],
+    settings: FitSettings,
+    *,
+    n_jobs: int = 1,
+    on_progress: Callable[[Progress], None] | None = None,
+    checkpoints: Sequence[Checkpoint] | None = None,
+) -> list[FitResult]:
+    """Fit many trials, `n_jobs` at a time.
+
+    Each trial runs exactly the program it would run alone, so it gives the same numbers to the bit, and trials may
+    differ in rows, seeds and hyper-parameters. (Batching trials by `vmap` gives neither, nor a second core.)
+    """
+    stop = threading.Event()
+
+    def run(index: int) -> FitResult:
+        return fit(
+            trials[index],
+            settings,
+            trial_index=index,
+            num_fits=len(trials),
+            on_progress=on_progress,
+            stop=stop,
+            checkpoint=None if checkpoints is None else checkpoints[index],
+        )
+
+    if n_jobs == 1 or len(trials) == 1:
+        results = []
+        for index in range(len(trials)):
+            results.append(run(index))
+            if results[-1].status == "interrupted":
+                break
+        return results
+    with ThreadPoolExecutor(n_jobs) as pool:
+        futures = [pool.submit(run, index) for index in range(len(trials))]
+        try:
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            stop.set()
+            return [future.result() for future in futures if not future.cancel()]

@@ -1,0 +1,116 @@
+"""The interface of a prior: what training, drawing and sampling need of p(scales) and of the weights given them."""
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from pritchel.serial import stored, trust
+from pritchel.settings import Settings
+from pritchel.shapes import AnyArray, Scalar
+
+
+@stored
+class Scales(NamedTuple):
+    """What is known of the logs of the scales that units share: values, their q, or noise; None: there is none."""
+
+    layer: Any = None  # ln upsilon, one a hidden layer: multiplies the scales of its units
+    output: Any = None  # ln kappa, of the output layer's weights
+    linear: Any = None  # that of the linear path
+
+
+Latents = dict[str, tuple[Any, ...]]
+"""What else a prior attaches to units, by name: one for the network or one a hidden layer, of one entry or one a
+unit."""
+
+
+class PriorStart(NamedTuple):
+    """The means that q starts from."""
+
+    log_unit_scales: tuple[float, ...] | None  # one a hidden layer; None: the prior has no unit scales
+    scales: Scales
+    latents: Latents
+
+
+class Moments(NamedTuple):
+    """Mean and variance of Gaussian q, and how many each entry stands for (None: itself alone)."""
+
+    mean: AnyArray
+    var: AnyArray
+    counts: AnyArray | None = None
+
+
+class Prior(eqx.Module):
+    """p(scales), and the scale that they give a unit's weights. Hyper-parameters are arrays: changing one compiles
+    nothing.
+
+    The raw scale of a unit is the product of its own, where it has one, and its layer's; the pruning rule looks at
+    that. What becomes of it, and what else there is to it, is the prior's own affair.
+    """
+
+    has_unit_scales: ClassVar[bool] = True
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Fields of `Scales` that training leaves where they start."""
+        return ()
+
+    @abstractmethod
+    def start(self, hidden: tuple[int, ...], linear: bool) -> PriorStart:
+        """Where q starts for hidden layers of so many units, with or without a linear path."""
+
+    @abstractmethod
+    def log_weight_scale(
+        self, log_scale: Float[AnyArray, "*#shape"], latents: Mapping[str, Float[AnyArray, "*#shape"]]
+    ) -> Float[AnyArray, "*#shape"]:
+        """Log of the standard deviation of a unit's weights, from its raw log scale and what else its layer has."""
+
+    @abstractmethod
+    def expected_log_density(self, units: Sequence[Moments], scales: Scales, latents: Latents) -> Scalar:
+        """E of the log density of all scales and latents (a bound will do) for Gaussian q, `Moments` everywhere."""
+
+    @abstractmethod
+    def log_density(self, log_unit_scales: Sequence[AnyArray], scales: Scales, latents: Latents) -> Scalar:
+        """Log density of the logs of all scales, and of all latents, at given values."""
+
+    @abstractmethod
+    def draw(
+        self, rng: np.random.Generator, num_draws: int, hidden: tuple[int, ...], linear: bool
+    ) -> tuple[list[np.ndarray], Scales, Latents]:
+        """Logs of unit scales (draws, 1, units) a layer, of shared scales, and latents, all from the prior.
+
+        Shared scales are (layers, draws, 1, 1), (draws, 1, 1) and (draws, 1, 1); latents (draws, 1, entries).
+        """
+
+
+@dataclasses.dataclass(frozen=True)
+class PriorSettings(Settings):
+    """The options of a prior, as a user gives them."""
+
+    @abstractmethod
+    def build(self, num_hidden: int) -> Prior:
+        """The prior for a network of so many hidden layers, every option checked."""
+
+
+PRIORS: dict[str, type[PriorSettings]] = {}
+Kind = TypeVar("Kind", bound=type[PriorSettings])
+
+
+def prior(name: str) -> Callable[[Kind], Kind]:
+    """Register the settings of a prior; estimators and the command line then accept the name."""
+
+    def register(kind: Kind) -> Kind:
+        PRIORS[name] = kind
+        trust(kind.__module__)
+        return kind
+
+    return register
+
+
+def of_layer(latents: Latents, layer: int, num_layers: int) -> dict[str, Any]:
+    """What a hidden layer sees of the latents: its own, or the one that all layers share."""
+    return {name: parts[layer] if len(parts) == num_layers else parts[0] for name, parts in latents.items()}

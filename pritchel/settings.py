@@ -1,0 +1,40 @@
+"""Settings that belong together: frozen dataclasses, known by a name, changed by making another."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+
+Kind = TypeVar("Kind", bound="Settings")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Values that are stored as they are given and checked where they are used."""
+
+    def changed(self, **changes: Any) -> Self:
+        """The same with some values changed; an unknown name is refused with those there are."""
+        known = [field.name for field in dataclasses.fields(self)]
+        unknown = [name for name in changes if name not in known]
+        if unknown:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"{type(self).__name__} has no setting {', '.join(unknown)}; {has}.")
+        return dataclasses.replace(self, **changes)
+
+    def values(self) -> dict[str, Any]:
+        """The settings by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+def of_kind(registry: Mapping[str, type[Kind]], value: Any, argument: str) -> Kind:
+    """Settings of a registered kind: as given, or those that a name alone stands for."""
+    if isinstance(value, str) and value in registry:
+        return registry[value]()
+    if type(value) in registry.values():
+        return value
+    kinds = ", ".join(kind.__name__ for kind in registry.values())
+    raise ValueError(f"{argument} must be one of {', '.join(map(repr, registry))}, or one of {kinds}; got {value!r}.")
+
+
+def name_of(registry: Mapping[str, type[Kind]], value: Kind) -> str:
+    """The name that settings of this kind are registered under."""
+    return next(name for name, kind in registry.items() if kind is type(value))
