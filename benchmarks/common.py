@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from pritchel.experiments.runs import mean_and_error
+from pritchel.experiments.statistics import mean_and_error
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("pritchel", "jax", "jaxlib", "numpy", "scikit-learn", "numpyro")

@@ -20,7 +20,8 @@ from common import RESULTS, table, with_error, write
 
 from pritchel import HorseshoeRegressor
 from pritchel.data.sources import UCI, data_folder, load_uci
-from pritchel.experiments.runs import SplitRun, mean_and_error, run_splits
+from pritchel.experiments.runs import SplitRun, run_splits
+from pritchel.experiments.statistics import mean_and_error
 
 RUNS = RESULTS / "quality_runs.jsonl"
 DEEP_ENSEMBLES = "Deep ensembles (M=5)"

@@ -1,11 +1,15 @@
 """Experiments: records that survive a kill, trials that never run twice, figures from records, the rule of verdicts."""
 
+import ast
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
+from pritchel import experiments
 from pritchel.cli import app
 from pritchel.data.sources import Table
 from pritchel.experiments import statistics
@@ -15,8 +19,10 @@ from pritchel.experiments.paper.vmg import _tuned
 from pritchel.experiments.records import Records
 from pritchel.experiments.reproduce import EXPERIMENTS, Check, Finding, load, run_experiment
 from pritchel.experiments.statistics import Interval, all_hold, judge, judge_tables, t_interval
-from pritchel.report import reproduction_page as reproduction_page_module
-from pritchel.report.reproduction_page import reproduction_page, write_verdicts
+from pritchel.report import verdicts
+from pritchel.report.experiment_figures import FIGURES
+from pritchel.report.reproduction_page import reproduction_page
+from pritchel.report.verdicts import write_verdicts
 
 
 def small_table(name: str) -> Table:
@@ -48,8 +54,21 @@ def tiny(monkeypatch):
     return fits
 
 
-def test_every_experiment_runs_once_and_is_drawn(tiny, tmp_path, monkeypatch):
-    """Quick trials end to end, in one folder; a second run trains nothing; the page shows the figures of each."""
+@pytest.fixture
+def drawn(monkeypatch) -> list[str]:
+    """Names of the pictures written, as they are."""
+    names, save = [], Figure.savefig
+
+    def note(figure, path, **options):
+        names.append(path.name)
+        save(figure, path, **options)
+
+    monkeypatch.setattr(Figure, "savefig", note)
+    return names
+
+
+def test_every_experiment_runs_once_and_is_drawn(tiny, drawn, tmp_path, monkeypatch):
+    """Quick trials end to end, in one folder; a second run trains nothing; each picture is drawn where it is shown."""
     figures = {}
     for name in EXPERIMENTS:
         if "paper" not in EXPERIMENTS[name]:
@@ -60,21 +79,50 @@ def test_every_experiment_runs_once_and_is_drawn(tiny, tmp_path, monkeypatch):
         assert outcome.finding.checks
         assert outcome.finding.rows
         assert all(len(row) == len(outcome.finding.columns) for row in outcome.finding.rows)
-        figures[name] = outcome.finding.figures
-        for path in outcome.finding.figures:
-            assert path.read_bytes().startswith(b"\x89PNG")
+        assert drawn == []
+        paths = FIGURES[name](outcome.records, tmp_path)
+        assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+        figures[name] = [path.name for path in paths]
+        assert drawn == figures[name]
+        drawn.clear()
     assert sum(map(len, figures.values())) >= 10
     before = len(tiny)
-    run_experiment("families", tmp_path, quick=True, n_jobs=1)
+    result = CliRunner().invoke(app, ["reproduce", "families", "--quick", "-o", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert drawn == figures["families"] == ["families.png"]
+    drawn.clear()
     assert len(tiny) == before, "a trial on record was trained again"
     keys = [json.dumps(key, sort_keys=True) for key in tiny]
     assert len(set(keys)) == len(keys), "experiments that share trials trained one twice"
     shown = ("toy", "families")  # two of them: the page draws its figures anew
-    monkeypatch.setattr(reproduction_page_module, "EXPERIMENTS", {name: EXPERIMENTS[name] for name in shown})
+    monkeypatch.setattr(verdicts, "EXPERIMENTS", {name: EXPERIMENTS[name] for name in shown})
     page = reproduction_page(tmp_path).html()
-    assert page.count("<img") == sum(len(figures[name]) for name in shown)
+    assert drawn == [*figures["toy"], *figures["families"]]
+    assert page.count("<img") == len(drawn)
     assert "rehearsal only" in page
     assert str(tmp_path) not in page
+
+
+def test_every_experiment_has_figures():
+    assert set(FIGURES) == set(EXPERIMENTS)
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Full names of the modules that a file imports, also inside functions."""
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names |= {f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names}
+    return names
+
+
+def test_experiments_judge_and_do_not_draw():
+    """No file of the experiments imports matplotlib or the report, at its top or inside a function."""
+    files = sorted(Path(experiments.__path__[0]).rglob("*.py"))
+    assert len(files) > 20
+    for file in files:
+        for name in imported(ast.parse(file.read_text())):
+            assert not name.startswith((".", "matplotlib", "pritchel.report")), f"{file.name} imports {name}"
 
 
 def test_records_survive_a_torn_line(tmp_path):
@@ -152,8 +200,8 @@ def test_interval_and_rule():
 
 def test_finding_rests_on_the_papers_settings():
     checks = [Check("a", "paper", "1", "holds"), Check("a", "ours", "2", "does not hold")]
-    assert Finding.of_checks([], checks).verdict == "holds"
-    assert Finding.of_checks([], checks[1:]).verdict == "unclear"
+    assert Finding.of_checks(checks).verdict == "holds"
+    assert Finding.of_checks(checks[1:]).verdict == "unclear"
 
 
 def made_up(gain: float, noise: float, sizes=(("yacht", 277), ("boston", 455), ("energy", 691))) -> list[dict]:
@@ -172,14 +220,20 @@ def made_up(gain: float, noise: float, sizes=(("yacht", 277), ("boston", 455), (
 @pytest.mark.parametrize(
     ("gain", "noise", "verdict"), [(0.5, 0.1, "holds"), (-0.5, 0.1, "does not hold"), (0.0, 0.5, "unclear")]
 )
-def test_verdict_follows_made_up_records(tmp_path, gain, noise, verdict):
+def test_verdict_follows_made_up_records(gain, noise, verdict):
     """The pairing matters: splits differ by far more than the methods do."""
-    finding = load("priors").find(made_up(gain, noise), tmp_path)
+    finding = load("priors").find(made_up(gain, noise))
     assert finding.verdict == verdict
     assert "of 3 tables" in finding.statistic
 
 
-def test_verdicts_as_markdown(tmp_path):
+def test_verdicts_as_markdown(tmp_path, monkeypatch):
+    """Written from records alone, and with no figure so much as begun."""
+
+    def must_not_draw(figure, *args, **options):
+        raise AssertionError("a figure was begun")
+
+    monkeypatch.setattr(Figure, "__init__", must_not_draw)
     records = Records(tmp_path / "tables.jsonl")
     by_settings = {key["settings"]: key for key in load("priors").trials(False)}
     for record in made_up(0.5, 0.1):

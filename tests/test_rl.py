@@ -19,6 +19,7 @@ from pritchel.experiments.rl.environments import make_environment
 from pritchel.experiments.rl.evaluate import evaluate
 from pritchel.experiments.rl.map2d import Map2D
 from pritchel.experiments.rl.world import true_world
+from pritchel.report.experiment_figures import FIGURES
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -241,7 +242,7 @@ def test_experiment_runs_end_to_end_and_goes_on_where_it_stopped(name, tmp_path,
     outcome = run_experiment(name, tmp_path)
     assert not outcome.failures
     assert outcome.finding is not None
-    assert all(path.stat().st_size > 5000 for path in outcome.finding.figures)
+    assert all(path.stat().st_size > 5000 for path in FIGURES[name](outcome.records, tmp_path))
     assert {row[0] for row in outcome.finding.rows} == {experiment.METHODS[method].label for method in names}
     assert all(len(row) == len(outcome.finding.columns) for row in outcome.finding.rows)
     prints = {record["result"]["data"]["fingerprint"] for record in Records(tmp_path / f"{name}.jsonl").of(keys[::2])}
@@ -268,9 +269,10 @@ def test_acrobot_is_drawn_from_records_alone(tmp_path):
         for method in experiment.METHODS
         if method != "random"
     ]
-    finding = load("rl-acrobot").find(records, tmp_path)
-    assert len(finding.figures) == 3
-    assert all(figure.stat().st_size > 5000 for figure in finding.figures)
+    figures = FIGURES["rl-acrobot"](records, tmp_path)
+    assert len(figures) == 3
+    assert all(figure.stat().st_size > 5000 for figure in figures)
+    finding = load("rl-acrobot").find(records)
     row = dict(zip(finding.columns, finding.rows[-2], strict=True))
     assert row["test RMSE"] == "0.500 [0.500, 0.500]"
     assert row["angles wrapped"] == "0.250 [0.250, 0.250]"

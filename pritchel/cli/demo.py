@@ -24,8 +24,10 @@ def demo(
     from rich.table import Table
 
     from pritchel.experiments.demo import run_demo
+    from pritchel.report.demo_figure import draw_demo
 
-    rows, path = run_demo(output, say=lambda text: typer.echo(text, err=True))
+    found = run_demo(say=lambda text: typer.echo(text, err=True))
+    rows = found.rows
     table = Table(
         title="On rows held out from the fit",
         caption="RMSE: lower is better. Log-lik.: higher. Coverage: 90 % is right.",
@@ -45,4 +47,5 @@ def demo(
             end_section=is_last,
         )
     Console().print(table)
+    path = draw_demo(found.curve, found.X, found.y, output)
     typer.echo(f"The picture of the sine's predictive band and of its units is {path}")

@@ -1,8 +1,7 @@
-"""The demo: a toy curve and the diabetes table, fitted, scored against yardsticks and drawn."""
+"""The demo: a toy curve and the diabetes table, fitted and scored against yardsticks."""
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.datasets import load_diabetes
 from pritchel.data.toy import sine
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.experiments.scores import Scores, bayesian_ridge_scores, constant_scores, estimator_scores
-from pritchel.report.figures import draw_band_and_units
 
 
 class DemoRow(NamedTuple):
@@ -23,8 +21,17 @@ class DemoRow(NamedTuple):
     scores: Scores
 
 
-def run_demo(folder: Path, say: Callable[[str], None] = print) -> tuple[list[DemoRow], Path]:
-    """Fit both problems, write `demo.png` into the folder, and return the table."""
+class Demo(NamedTuple):
+    """The demo's table, and the fit of the curve with the points it saw."""
+
+    rows: list[DemoRow]
+    curve: HorseshoeRegressor
+    X: np.ndarray
+    y: np.ndarray
+
+
+def run_demo(say: Callable[[str], None] = print) -> Demo:
+    """Fit and score both problems."""
     rows: list[DemoRow] = []
 
     say("Fitting the toy curve: 500 noisy points of a sine, 200 units offered ...")
@@ -39,12 +46,7 @@ def run_demo(folder: Path, say: Callable[[str], None] = print) -> tuple[list[Dem
     held, kept = order[:89], order[89:]
     table = HorseshoeRegressor(hidden=(50,), num_members=1, random_state=0)
     _fit_and_score("diabetes", table, (X[kept], y[kept], X[held], y[held]), rows, say)
-
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "demo.png"
-    grid = np.linspace(-4.6, 4.6, 400)[:, None]
-    draw_band_and_units(curve, *train, grid, np.sin(grid[:, 0]), path)
-    return rows, path
+    return Demo(rows, curve, *train)
 
 
 def _fit_and_score(

@@ -14,10 +14,16 @@ from threadpoolctl import threadpool_limits
 from pritchel.serial import versions
 
 Key = dict[str, Any]  # what identifies a trial: JSON values only
+Record = dict[str, Any]  # a trial on record: `key`, `result`, `seconds`, `versions`
 
 
 def _canonical(key: Key) -> str:
     return json.dumps(key, sort_keys=True)
+
+
+def matching(records: Iterable[Record], **match: Any) -> list[Record]:
+    """The records whose key has the given entries."""
+    return [record for record in records if all(record["key"][name] == wanted for name, wanted in match.items())]
 
 
 class Records:
@@ -30,7 +36,7 @@ class Records:
     def __init__(self, path: Path):
         self.path = path
         self._lock = threading.Lock()
-        self._by_key: dict[str, dict[str, Any]] = {}
+        self._by_key: dict[str, Record] = {}
         is_torn = False
         if path.exists():
             for line in path.read_text().splitlines():
@@ -51,11 +57,11 @@ class Records:
     def __contains__(self, key: Key) -> bool:
         return _canonical(key) in self._by_key
 
-    def of(self, keys: Iterable[Key]) -> list[dict[str, Any]]:
+    def of(self, keys: Iterable[Key]) -> list[Record]:
         """The records of those keys that have one, in the keys' order."""
         return [self._by_key[text] for text in map(_canonical, keys) if text in self._by_key]
 
-    def all(self) -> list[dict[str, Any]]:
+    def all(self) -> list[Record]:
         """Every record, in the order they were written."""
         return list(self._by_key.values())
 

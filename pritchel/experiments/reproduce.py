@@ -1,4 +1,4 @@
-"""What an experiment is, which there are, and how one is run: trials to records, records to figures and a verdict."""
+"""What an experiment is, which there are, and how one is run: trials to records, records to a verdict."""
 
 import importlib
 import warnings
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pritchel.experiments.records import Key, Records
+from pritchel.experiments.records import Key, Record, Records
 from pritchel.experiments.statistics import Verdict, all_hold
 from pritchel.posterior.diagnostics import CollapseWarning, FitWarning
 
@@ -32,7 +32,6 @@ class Check(NamedTuple):
 class Finding(NamedTuple):
     """What the records say of the paper's claim."""
 
-    figures: list[Path]
     statistic: str  # one sentence with the figure that tests the claim, and its interval
     verdict: Verdict
     columns: tuple[str, ...] = ()  # a table, if there is one
@@ -40,11 +39,11 @@ class Finding(NamedTuple):
     checks: tuple[Check, ...] = ()  # the claim in parts, under the paper's settings and ours
 
     @classmethod
-    def of_checks(cls, figures: list[Path], checks: list[Check], columns: tuple = (), rows: tuple = ()) -> "Finding":
+    def of_checks(cls, checks: list[Check], columns: tuple = (), rows: tuple = ()) -> "Finding":
         """The finding that the checks under the paper's settings add up to."""
         of_paper = [check for check in checks if check.settings == "paper"]
         statistic = " ".join(f"{check.claim}: {check.statistic} ({check.verdict})." for check in of_paper)
-        return cls(figures, statistic, all_hold([check.verdict for check in of_paper]), columns, rows, tuple(checks))
+        return cls(statistic, all_hold([check.verdict for check in of_paper]), columns, rows, tuple(checks))
 
 
 class Experiment(NamedTuple):
@@ -54,13 +53,14 @@ class Experiment(NamedTuple):
     claim: str  # what the paper says, in one sentence
     trials: Callable[[bool], list[Key]]  # of the full set, or (True) of a quick one
     run: Callable[[Key], dict[str, Any]]  # trains; returns JSON values
-    find: Callable[[list[dict[str, Any]], Path], Finding]  # records to figures in a folder; never trains
+    find: Callable[[list[Record]], Finding]  # judges records; neither trains nor draws
     records: str | None = None  # the file of trials that it shares with others; None: its own name
 
 
 class Outcome(NamedTuple):
-    """A finding, and the trials that failed."""
+    """What a run came to: the records of its trials, what they say, and the trials that failed."""
 
+    records: list[Record]
     finding: Finding | None
     failures: list[str]
 
@@ -83,7 +83,7 @@ def run_experiment(
     n_jobs: int | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
-    """Run what is missing of an experiment, then draw it from its records."""
+    """Run what is missing of an experiment, then judge all of it from its records."""
     experiment = load(name)
     keys = experiment.trials(quick)
     records = records_of(name, folder)
@@ -92,26 +92,30 @@ def run_experiment(
             warnings.simplefilter("ignore", kind)
         failures = records.run(keys, experiment.run, n_jobs=n_jobs, say=say)
     found = records.of(keys)
-    return Outcome(experiment.find(found, folder) if found else None, failures)
+    return Outcome(found, experiment.find(found) if found else None, failures)
 
 
 class Standing(NamedTuple):
     """What is on record of an experiment, and what it says."""
 
     finding: Finding
+    records: list[Record]
+    num_trials: int  # of the set that the records are of
     is_quick: bool
-    num_done: int
-    num_trials: int
-    seconds: float  # that its trials took, added up
+
+    @property
+    def seconds(self) -> float:
+        """What the trials took, added up."""
+        return sum(record["seconds"] for record in self.records)
 
 
-def look_up(name: str, folder: Path, figures: Path) -> Standing | None:
+def look_up(name: str, folder: Path) -> Standing | None:
     """The finding from what is on record, of the full set or else of the quick one; nothing is trained."""
     experiment, records = load(name), records_of(name, folder)
     for quick in (False, True):
         keys = experiment.trials(quick)
         found = records.of(keys)
-        finding = experiment.find(found, figures) if found else None
+        finding = experiment.find(found) if found else None
         if finding is not None and finding.statistic:  # no statistic: nothing to compare yet
-            return Standing(finding, quick, len(found), len(keys), sum(record["seconds"] for record in found))
+            return Standing(finding, found, len(keys), quick)
     return None

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-import numpy as np
-
 from pritchel.data.sources import Table
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.experiments.scores import Scores, constant_scores, estimator_scores
@@ -51,10 +49,3 @@ def run_splits(
     with warnings.catch_warnings(), ThreadPoolExecutor(n_jobs or os.cpu_count() or 1) as pool:
         warnings.simplefilter("ignore", CollapseWarning)  # scores stand beside the constant predictor's anyway
         return list(pool.map(run, splits))
-
-
-def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and its standard error."""
-    array = np.asarray(values, float)
-    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
-    return float(array.mean()), float(error)

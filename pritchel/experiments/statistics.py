@@ -33,13 +33,21 @@ class Interval(NamedTuple):
         return f"{self.mean:+.3g} [{self.low:+.3g}, {self.high:+.3g}]"
 
 
+def mean_and_error(values: Iterable[float]) -> tuple[float, float]:
+    """Mean and its standard error; not a number for fewer than two values."""
+    array = np.asarray(list(values), float)
+    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
+    return float(array.mean()) if len(array) else np.nan, float(error)
+
+
 def t_interval(values: Iterable[float]) -> Interval:
     """The t interval of a mean."""
-    array = np.asarray(list(values), float)
-    if len(array) < 2:
-        return Interval(float(array.mean()) if len(array) else np.nan, -np.inf, np.inf, len(array))
-    half = stats.t.ppf(0.5 + LEVEL / 2, len(array) - 1) * array.std(ddof=1) / np.sqrt(len(array))
-    return Interval(float(array.mean()), float(array.mean() - half), float(array.mean() + half), len(array))
+    values = list(values)
+    mean, error = mean_and_error(values)
+    if len(values) < 2:
+        return Interval(mean, -np.inf, np.inf, len(values))
+    half = float(stats.t.ppf(0.5 + LEVEL / 2, len(values) - 1)) * error
+    return Interval(mean, mean - half, mean + half, len(values))
 
 
 def judge(interval: Interval, margin: float = 0.0) -> Verdict:

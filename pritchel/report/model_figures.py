@@ -7,17 +7,19 @@ from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
+from cycler import cycler
 from matplotlib.figure import Figure
 
 from pritchel.guide.prune_rule import DELTA, surviving_units
 from pritchel.posterior.evaluate import calibration_curve, reliability_curve
+from pritchel.report.palette import BLUE, GREY, INK, PALE, RED, SERIES
 
-INK, ACCENT, SOFT, BAND = "#1d2433", "#2456a6", "#a3adbd", "#c9d8ef"
 STYLE = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.edgecolor": SOFT,
+    "axes.edgecolor": GREY,
+    "axes.prop_cycle": cycler(color=SERIES),
     "axes.labelcolor": INK,
     "xtick.color": INK,
     "ytick.color": INK,
@@ -71,7 +73,7 @@ def unit_scales(member: Any) -> bytes:
             sd = np.sqrt(var + float(np.asarray(shared.var)[index]))
             order = np.argsort(-mean)
             is_kept = np.isin(order, kept[index])
-            for chosen, color, label in ((is_kept, ACCENT, "in use"), (~is_kept, SOFT, "pruned")):
+            for chosen, color, label in ((is_kept, RED, "in use"), (~is_kept, GREY, "pruned")):
                 where = np.flatnonzero(chosen)
                 centre, half = mean[order][chosen] / np.log(10), 1.645 * sd[order][chosen] / np.log(10)
                 if len(where):
@@ -92,9 +94,7 @@ def parity(observed: np.ndarray, mean: np.ndarray, sd: np.ndarray, name: str) ->
         axis = axes[0, 0]
         rows = np.linspace(0, len(observed) - 1, min(len(observed), 500)).astype(int)
         alpha = float(np.clip(60 / len(rows), 0.15, 0.7))
-        axis.errorbar(
-            mean[rows], observed[rows], xerr=1.645 * sd[rows], fmt=".", color=ACCENT, ms=4, lw=0.8, alpha=alpha
-        )
+        axis.errorbar(mean[rows], observed[rows], xerr=1.645 * sd[rows], fmt=".", color=BLUE, ms=4, lw=0.8, alpha=alpha)
         ends = [min(mean.min(), observed.min()), max(mean.max(), observed.max())]
         axis.plot(ends, ends, color=INK, lw=0.8, ls="--")
         axis.set(xlabel=f"predicted {name}, mean and 90 % interval", ylabel=f"observed {name}")
@@ -106,17 +106,17 @@ def calibration(pit: np.ndarray) -> bytes:
     with _figure(7, 2.9, 2) as (_, axes, picture):
         left, right = axes[0]
         num_bins = int(np.clip(len(pit) // 15, 5, 20))
-        left.hist(pit, np.linspace(0, 1, num_bins + 1), color=BAND, edgecolor=ACCENT, lw=0.7)
+        left.hist(pit, np.linspace(0, 1, num_bins + 1), color=PALE, edgecolor=BLUE, lw=0.7)
         expected = len(pit) / num_bins
         error = 1.96 * np.sqrt(expected * (1 - 1 / num_bins))
-        left.axhspan(expected - error, expected + error, color=SOFT, alpha=0.25, lw=0)
+        left.axhspan(expected - error, expected + error, color=GREY, alpha=0.25, lw=0)
         left.axhline(expected, color=INK, lw=0.8, ls="--")
         left.set(xlabel="P(y <= observed)", ylabel="rows", title="PIT: level is right")
         levels, observed = calibration_curve(pit)
         error = 1.96 * np.sqrt(levels * (1 - levels) / len(pit))
-        right.fill_between(levels, levels - error, levels + error, color=SOFT, alpha=0.25, lw=0)
+        right.fill_between(levels, levels - error, levels + error, color=GREY, alpha=0.25, lw=0)
         right.plot([0, 1], [0, 1], color=INK, lw=0.8, ls="--")
-        right.plot(levels, observed, ".-", color=ACCENT, lw=1.2)
+        right.plot(levels, observed, ".-", color=BLUE, lw=1.2)
         right.set(xlabel="central interval", ylabel="share of rows inside", title="Coverage: the diagonal is right")
     return picture[0]
 
@@ -148,10 +148,10 @@ def reliability(confidence: np.ndarray, is_right: np.ndarray) -> bytes:
         left, right = axes[0]
         mean, share, counts = reliability_curve(confidence, is_right)
         error = 1.96 * np.sqrt(mean * (1 - mean) / counts)
-        left.errorbar(mean, share, error, fmt="o-", color=ACCENT, ms=4, lw=1)
+        left.errorbar(mean, share, error, fmt="o-", color=BLUE, ms=4, lw=1)
         left.plot([0, 1], [0, 1], color=INK, lw=0.8, ls="--")
         left.set(xlabel="confidence", ylabel="share right", xlim=(0, 1.02), ylim=(0, 1.05), title="Reliability")
-        right.hist(confidence, np.linspace(0, 1, 11), color=BAND, edgecolor=ACCENT, lw=0.7)
+        right.hist(confidence, np.linspace(0, 1, 11), color=PALE, edgecolor=BLUE, lw=0.7)
         right.set(xlabel="confidence", ylabel="rows", title="How sure it is")
     return picture[0]
 
@@ -163,7 +163,7 @@ def rootogram(observed: np.ndarray, expected: np.ndarray) -> bytes:
         counts = np.arange(len(expected))
         seen = np.bincount(np.minimum(observed.astype(int), len(expected) - 1), minlength=len(expected))
         top = np.sqrt(expected)
-        axis.bar(counts, -np.sqrt(seen), bottom=top, width=0.8, color=BAND, edgecolor=ACCENT, lw=0.7)
+        axis.bar(counts, -np.sqrt(seen), bottom=top, width=0.8, color=PALE, edgecolor=BLUE, lw=0.7)
         axis.plot(counts, top, ".-", color=INK, lw=1)
         axis.axhline(0, color=INK, lw=0.8, ls="--")
         axis.set(xlabel="count", ylabel="square root of rows")
@@ -189,11 +189,11 @@ def dependences(curves: list[Dependence], target: str) -> bytes:
             if isinstance(curve.values[0], str):
                 places = np.arange(len(curve.values))
                 spread = [curve.mean - curve.lower, curve.upper - curve.mean]
-                axis.errorbar(places, curve.mean, spread, fmt="o", color=ACCENT, ms=5)
+                axis.errorbar(places, curve.mean, spread, fmt="o", color=BLUE, ms=5)
                 axis.set_xticks(places, [str(value)[:14] for value in curve.values], rotation=30, ha="right")
             else:
-                axis.fill_between(curve.values, curve.lower, curve.upper, color=BAND, lw=0)
-                axis.plot(curve.values, curve.mean, color=ACCENT, lw=1.5)
+                axis.fill_between(curve.values, curve.lower, curve.upper, color=PALE, lw=0)
+                axis.plot(curve.values, curve.mean, color=BLUE, lw=1.5)
             axis.set(xlabel=curve.name, ylabel=target)
         for axis in list(axes.flat)[len(curves) :]:
             axis.remove()

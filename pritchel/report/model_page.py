@@ -8,12 +8,10 @@ import pandas as pd
 
 from pritchel.cli.options import ESTIMATOR_OPTIONS
 from pritchel.data.tables import Column
-from pritchel.posterior.diagnostics import input_norms
 from pritchel.report import model_figures as figures
+from pritchel.report.model_dependence import add_dependence
 from pritchel.report.page import Page
 from pritchel.table_model import TableModel
-
-MAX_BACKGROUND_ROWS, NUM_POINTS, NUM_FUNCTIONS, MAX_CURVES = 100, 25, 100, 4
 
 
 def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str = "model") -> Page:
@@ -29,7 +27,7 @@ def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str =
     _fit(page, model)
     _units(page, model)
     _predictions(page, model, frame, outcome)
-    _dependence(page, model, frame)
+    add_dependence(page, model, frame)
     _settings(page, model, notes)
     return page
 
@@ -219,71 +217,6 @@ def _class_predictions(page: Page, model: TableModel, outcome: dict[str, Any]) -
         "Accuracy against confidence, and how many rows had which confidence.",
         "Of the rows predicted with a given confidence, how many were right. Below the diagonal: too sure of itself.",
     )
-
-
-def _dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) -> None:
-    page.heading("What the strongest inputs do")
-    squares: dict[str, float] = {}
-    for name, norm in zip(model.plan.column_of_feature(), input_norms(model.estimator.posterior_), strict=True):
-        squares[name] = squares.get(name, 0.0) + float(norm) ** 2
-    ranked = sorted(squares, key=lambda name: -squares[name])
-    background = _background(model, frame)
-    curves = {}
-    for name in ranked[:MAX_CURVES]:
-        column = next(column for column in model.plan.columns if column.name == name)
-        found = _curve(model, column, background)
-        if found is not None:
-            curves[name] = found
-    if curves:
-        for index, target in enumerate(_answer_names(model)):
-            page.figure(
-                figures.dependences([curve[index] for curve in curves.values()], target),
-                f"Partial dependence of {target} on {', '.join(curves)}.",
-                "The prediction averaged over "
-                + ("rows of the table" if frame is not None else "a typical row")
-                + " with one input set to each value; the band holds 90 % of the posterior's functions.",
-            )
-    page.table(("input", "norm of its weights"), [(name, f"{np.sqrt(squares[name]):.3g}") for name in ranked])
-
-
-def _answer_names(model: TableModel) -> list[str]:
-    """What a prediction's columns are called: targets, or the first few classes."""
-    if not model.has_classes:
-        return list(model.plan.targets)
-    labels = [f"P({model.plan.targets[0]} = {label})" for label in model.estimator.classes_]
-    return labels[1:] if len(labels) == 2 else labels[:MAX_CURVES]
-
-
-def _background(model: TableModel, frame: pd.DataFrame | None) -> pd.DataFrame:
-    if frame is not None:
-        rows = np.linspace(0, len(frame) - 1, min(len(frame), MAX_BACKGROUND_ROWS)).astype(int)
-        return frame.iloc[rows].reset_index(drop=True)
-    typical = {}
-    for column in model.plan.columns:
-        counts = column.summary.get("counts", {})
-        typical[column.name] = column.fill if column.kind == "number" else max(counts, key=lambda v: counts[v])
-    return pd.DataFrame([typical])
-
-
-def _curve(model: TableModel, column: Column, background: pd.DataFrame) -> list[figures.Dependence] | None:
-    if column.kind == "category":
-        values: list[Any] = list(column.summary.get("counts", dict.fromkeys(column.categories)))[:8]
-    elif column.summary:
-        quantiles = column.summary["quantiles"]
-        values = [float(value) for value in np.linspace(quantiles[1], quantiles[5], NUM_POINTS)]
-    else:
-        return None
-    tables = [background.assign(**{column.name: value}) for value in values]
-    inputs = model.plan.encode(pd.concat(tables, ignore_index=True))
-    functions = model.estimator.posterior_.sample_functions(inputs, NUM_FUNCTIONS, 0)
-    averaged = functions.reshape(len(values), len(background), *functions.shape[1:]).mean(1)
-    lower, upper = np.quantile(averaged, [0.05, 0.95], axis=-1)
-    mean = averaged.mean(-1)
-    first = int(model.has_classes and mean.shape[1] == 2)  # of two classes the second says it all
-    return [
-        figures.Dependence(column.name, values, mean[:, index], lower[:, index], upper[:, index])
-        for index in range(first, mean.shape[1])
-    ]
 
 
 def _settings(page: Page, model: TableModel, notes: dict[str, Any]) -> None:

@@ -5,9 +5,17 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+from pritchel.report.palette import INK, LINE, SHADE, SOFT, VERDICTS
+
 PICTURE_DPI, CSS_PIXELS_PER_INCH = 160, 96
-_STYLE = """
-:root { color-scheme: light; --ink: #1d2433; --soft: #5b6577; --line: #dde2ea; --accent: #2456a6; --paper: #fff; }
+_COLOURS = f"""
+:root {{ color-scheme: light; --ink: {INK}; --soft: {SOFT}; --line: {LINE}; --shade: {SHADE}; --paper: #fff; }}
+"""
+_VERDICTS = "".join(
+    f".{verdict.replace(' ', '-')} {{ background: {ground}; color: {text}; }}\n"
+    for verdict, (ground, text) in VERDICTS.items()
+)
+_LAYOUT = """
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.5rem 1.1rem 4rem; max-width: 56rem; color: var(--ink); background: var(--paper);
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", sans-serif; overflow-wrap: break-word; }
@@ -23,14 +31,12 @@ table { border-collapse: collapse; font-size: .92rem; margin: .7rem 0; font-vari
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 600; }
 td.number, th.number { text-align: right; }
-pre { background: #f5f7fa; padding: .8rem; border-radius: .4rem; white-space: pre-wrap; font-size: .86rem; }
+pre { background: var(--shade); padding: .8rem; border-radius: .4rem; white-space: pre-wrap; font-size: .86rem; }
 .cards { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1rem 0; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .9rem; min-width: 8rem; }
 .card b { display: block; font-size: 1.25rem; }
 .card span { color: var(--soft); font-size: .85rem; }
 .verdict { display: inline-block; border-radius: 1rem; padding: .05rem .7rem; font-weight: 600; font-size: .9rem; }
-.holds { background: #dff3e4; color: #14532d; } .does-not-hold { background: #fde2e1; color: #7f1d1d; }
-.unclear { background: #fdf1d3; color: #713f12; }
 @media print { body { max-width: none; padding: 0; font-size: 11pt; } h2, figure, table { break-inside: avoid; }
   h2 { break-after: avoid; } .scroll { overflow: visible; } }
 """
@@ -99,7 +105,9 @@ class Page:
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f'<link rel="icon" href="data:,"><title>{escape(self.title)}</title>'
-            f"<style>{_STYLE}</style></head>\n<body>\n" + "\n".join(self._parts) + "\n</body></html>\n"
+            f"<style>{_COLOURS}{_LAYOUT}{_VERDICTS}</style></head>\n<body>\n"
+            + "\n".join(self._parts)
+            + "\n</body></html>\n"
         )
 
     def write(self, path: Path) -> Path:

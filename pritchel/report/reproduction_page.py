@@ -3,16 +3,17 @@
 import csv
 import json
 import tempfile
-import textwrap
 from pathlib import Path
 
 import numpy as np
 
 from pritchel.data.sources import UCI, data_folder
 from pritchel.experiments.records import Records
-from pritchel.experiments.reproduce import EXPERIMENTS, Check, Standing, load, look_up
-from pritchel.experiments.statistics import RULE, Verdict, all_hold
+from pritchel.experiments.reproduce import EXPERIMENTS, Standing, load
+from pritchel.experiments.statistics import RULE
+from pritchel.report.experiment_figures import FIGURES
 from pritchel.report.page import Page
+from pritchel.report.verdicts import PARTS, SUMMARY, part_rows, progress, standings, summary_rows
 
 PAPER = "Ghosh, Yao and Doshi-Velez, Structured Variational Learning of Bayesian Neural Networks with Horseshoe Priors"
 QUALITY = Path("benchmarks") / "results" / "quality.json"
@@ -22,80 +23,26 @@ PUBLISHED = {
     "PBP (1 hidden layer)": "PBP",
     "VI (Graves 2011)": "VI (Graves)",
 }
-SUMMARY = ("experiment", "the paper's claim", "under its settings", "under ours", "trials")
 Scores = dict[str, tuple[int, float, float]]  # by table: splits, mean RMSE, mean log-likelihood
 
 
 def reproduction_page(folder: Path) -> Page:
     """The page made from the records in the folder; figures are drawn anew, nothing is trained or written there."""
     page = Page("The paper, reproduced", f"{PAPER} (ICML 2018). Made from the records in {folder.name}/ alone.")
-    with tempfile.TemporaryDirectory() as figures:
-        found = _standings(folder, Path(figures))
-        if not found:
-            page.text(f"No records here yet. Make some with: pritchel reproduce all -o {folder.name}")
-            return page
-        _summary(page, found)
-        for name, standing in found.items():
-            _section(page, name, standing, folder)
+    found = standings(folder)
+    if not found:
+        page.text(f"No records here yet. Make some with: pritchel reproduce all -o {folder.name}")
+        return page
+    page.heading("Verdicts")
+    page.text(RULE)
+    page.table(SUMMARY, summary_rows(found))
+    for name, standing in found.items():
+        _section(page, name, standing, folder)
     _scores(page, folder)
     missing = [name for name in EXPERIMENTS if name not in found]
     if missing:
         page.text(f"Not on record: {', '.join(missing)}.", is_note=True)
     return page
-
-
-def write_verdicts(folder: Path) -> Path:
-    """The page's verdicts as `verdicts.md` in the folder: what a repository shows without a browser."""
-    with tempfile.TemporaryDirectory() as figures:
-        found = _standings(folder, Path(figures))
-    lines = ["# Verdicts", "", *textwrap.wrap(RULE, 120), "", *_markdown(SUMMARY, _summary_rows(found)), ""]
-    for name, standing in found.items():
-        if standing.finding.checks and not standing.is_quick:
-            columns = ("part of the claim", "settings", "statistic", "verdict")
-            lines += [f"## {name}", "", *_markdown(columns, [_cells(check) for check in standing.finding.checks]), ""]
-        elif not standing.is_quick:
-            lines += [f"## {name}", "", f"{standing.finding.statistic} {standing.finding.verdict.capitalize()}.", ""]
-    path = folder / "verdicts.md"
-    path.write_text("\n".join(lines))
-    return path
-
-
-def _markdown(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    return ["| " + " | ".join(line) + " |" for line in (columns, ("---",) * len(columns), *rows)]
-
-
-def _standings(folder: Path, figures: Path) -> dict[str, Standing]:
-    """What is on record, by experiment; figures go to their folder."""
-    standings = {name: look_up(name, folder, figures) for name in EXPERIMENTS}
-    return {name: standing for name, standing in standings.items() if standing is not None}
-
-
-def _summary_rows(found: dict[str, Standing]) -> list[tuple[str, ...]]:
-    return [
-        (name, load(name).claim, _of(standing, "paper"), _of(standing, "ours"), _progress(standing))
-        for name, standing in found.items()
-    ]
-
-
-def _summary(page: Page, found: dict[str, Standing]) -> None:
-    page.heading("Verdicts")
-    page.text(RULE)
-    page.table(SUMMARY, _summary_rows(found))
-
-
-def _of(standing: Standing, settings: str) -> str:
-    """The verdict under one kind of settings; the finding's own where it has no parts."""
-    if standing.is_quick:
-        return "rehearsal only"
-    verdicts: list[Verdict] = [check.verdict for check in standing.finding.checks if check.settings == settings]
-    if not standing.finding.checks:
-        return standing.finding.verdict if settings == "paper" else ""
-    return all_hold(verdicts) if verdicts else ""
-
-
-def _progress(standing: Standing) -> str:
-    done = f"{standing.num_done} of {standing.num_trials}"
-    return f"{done} (quick)" if standing.is_quick else done
 
 
 def _section(page: Page, name: str, standing: Standing, folder: Path) -> None:
@@ -107,23 +54,18 @@ def _section(page: Page, name: str, standing: Standing, folder: Path) -> None:
     else:
         page.verdict(finding.verdict, "under the paper's settings." if finding.checks else finding.statistic)
     if finding.checks:
-        page.table(
-            ("part of the claim", "settings", "statistic", "verdict"), [_cells(check) for check in finding.checks]
-        )
-    for path in finding.figures:
-        page.figure(path.read_bytes(), f"{experiment.title}: {path.stem.replace('_', ' ')}")
+        page.table(PARTS, part_rows(finding.checks))
+    with tempfile.TemporaryDirectory() as drawn:
+        for path in FIGURES[name](standing.records, Path(drawn)):
+            page.figure(path.read_bytes(), f"{experiment.title}: {path.stem.replace('_', ' ')}")
     if finding.rows:
         page.table(finding.columns, finding.rows)
     command = f"pritchel reproduce {name}{' --quick' if standing.is_quick else ''} -o {folder.name}"
     page.text(
-        f"{_progress(standing)} trials on record, {standing.seconds / 60:.0f} minutes of fitting in all; made with "
+        f"{progress(standing)} trials on record, {standing.seconds / 60:.0f} minutes of fitting in all; made with "
         f"`{command}`.",
         is_note=True,
     )
-
-
-def _cells(check: Check) -> tuple[str, ...]:
-    return check.claim, check.settings, check.statistic, check.verdict
 
 
 def _scores(page: Page, folder: Path) -> None:

@@ -4,28 +4,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from pritchel.experiments.records import Record
 from pritchel.experiments.rl.acrobot import Acrobot
 from pritchel.experiments.rl.experiment import by_method, interval, reward
 from pritchel.experiments.rl.map2d import EDGE
 from pritchel.experiments.rl.models import METHODS
 from pritchel.experiments.rl.settings import PAPER
-from pritchel.report.figures import ALIVE, BAND, DEAD, INK
+from pritchel.report.axes import bare
+from pritchel.report.palette import BLUE, GOLD, GREY, INK, RED
 
-Record = dict[str, Any]
-PAPER_COLOUR = "#d9a21b"
 LIMITS = {"map": (-520.0, 1030.0), "acrobot": (-185.0, 5.0)}
 PICTURED = ("bnn-500", "structured-500", "network-100-100", "bnn-100-100", "structured-100-100", "defaults")
 
 
-def _bare(axis: Any) -> None:
-    axis.spines[["top", "right"]].set_visible(False)
+def draw_rl(domain_name: str, records: list[Record], folder: Path) -> list[Path]:
+    """The figures that the records of a domain allow."""
+    name = f"rl-{domain_name}"
+    figures = (
+        draw_rewards(domain_name, records, folder / f"{name}-rewards.png"),
+        draw_imagined(domain_name, records, folder / f"{name}-imagined.png"),
+        draw_learning(domain_name, records, folder / f"{name}-learning.png"),
+    )
+    return [path for path in figures if path is not None]
 
 
 def draw_rewards(domain_name: str, records: list[Record], path: Path) -> Path:
     """Reward of every seed and method, its mean with a 95 % interval, and the paper's figure."""
-    from matplotlib.figure import Figure
-
     table = by_method(records)
     names = list(table)
     figure = Figure(figsize=(10, 0.42 * len(names) + 1.6), layout="constrained")
@@ -36,28 +42,28 @@ def draw_rewards(domain_name: str, records: list[Record], path: Path) -> Path:
             seeds = table[name].values()
             greedy = np.asarray([reward(record) for record in seeds])
             noisy = np.asarray([reward(record, "test_random") for record in seeds])
-            axis.scatter(greedy, np.full(len(greedy), row - 0.14), s=16, color=BAND, alpha=0.75, lw=0)
+            axis.scatter(greedy, np.full(len(greedy), row - 0.14), s=16, color=BLUE, alpha=0.75, lw=0)
             if name != "random":
-                axis.scatter(noisy, np.full(len(noisy), row + 0.14), s=14, facecolor="none", edgecolor=DEAD)
+                axis.scatter(noisy, np.full(len(noisy), row + 0.14), s=14, facecolor="none", edgecolor=GREY)
             low, high = interval(greedy)
             if np.isfinite(low):
                 axis.plot([low, high], [row - 0.14] * 2, color=INK, lw=1.6, zorder=3)
             axis.plot(greedy.mean(), row - 0.14, "|", color=INK, ms=11, mew=2, zorder=4)
             paper = PAPER.get((domain_name, name))
             if paper is not None:
-                axis.plot(paper.reward, row, "D", color=PAPER_COLOUR, ms=6, zorder=5)
+                axis.plot(paper.reward, row, "D", color=GOLD, ms=6, zorder=5)
         axis.set(xlim=limits, xlabel="mean return per episode on the true domain", yticks=range(len(names)))
         axis.set_yticklabels([METHODS[name].label for name in names])
-        axis.grid(axis="x", color=DEAD, alpha=0.35, lw=0.6)
-        _bare(axis)
+        axis.grid(axis="x", color=GREY, alpha=0.35, lw=0.6)
+        bare(axis)
     axes[0].invert_yaxis()
     if len(zooms) > 1:
         axes[0].set_title("Whole range")
         axes[1].set_title("The paper's range")
-    axes[0].plot([], [], "o", color=BAND, ms=4, label="a seed, greedy (5 late snapshots)")
-    axes[0].plot([], [], "o", mfc="none", mec=DEAD, ms=4, label="the same with 15 % random actions")
+    axes[0].plot([], [], "o", color=BLUE, ms=4, label="a seed, greedy (5 late snapshots)")
+    axes[0].plot([], [], "o", mfc="none", mec=GREY, ms=4, label="the same with 15 % random actions")
     axes[0].plot([], [], "|-", color=INK, ms=9, mew=2, label="mean, and 95 % interval from 5 seeds on")
-    axes[0].plot([], [], "D", color=PAPER_COLOUR, ms=5, label="paper")
+    axes[0].plot([], [], "D", color=GOLD, ms=5, label="paper")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     figure.savefig(path, dpi=130)
     return path
@@ -65,8 +71,6 @@ def draw_rewards(domain_name: str, records: list[Record], path: Path) -> Path:
 
 def draw_imagined(domain_name: str, records: list[Record], path: Path) -> Path | None:
     """The same actions in the true domain and in each model: its draws against the truth."""
-    from matplotlib.figure import Figure
-
     pictures = {
         record["key"]["method"]: record["result"]["picture"] for record in records if "picture" in record["result"]
     }
@@ -83,7 +87,7 @@ def draw_imagined(domain_name: str, records: list[Record], path: Path) -> Path |
         (_draw_paths if domain_name == "map" else _draw_heights)(axis, pictures[name])
         axis.set_title(METHODS[name].label, fontsize=10)
         axis.label_outer()
-        _bare(axis)
+        bare(axis)
     for axis in axes[len(names) :]:
         axis.set_visible(False)
     handles = {label: handle for handle, label in zip(*axes[0].get_legend_handles_labels(), strict=True)}
@@ -95,14 +99,14 @@ def draw_imagined(domain_name: str, records: list[Record], path: Path) -> Path |
 
 
 def _draw_paths(axis: Any, pictures: list[dict[str, Any]]) -> None:
-    axis.fill_between([0, EDGE], 0, EDGE, color=PAPER_COLOUR, alpha=0.18, lw=0, label="goal")
+    axis.fill_between([0, EDGE], 0, EDGE, color=GOLD, alpha=0.18, lw=0, label="goal")
     axis.plot([0, EDGE], [0, 0], color=INK, lw=2.5, label="wall")
     for picture in pictures:
         true = np.asarray(picture["true"])
         for drawn in np.asarray(picture["imagined"]):
             line = np.vstack([true[:1], drawn])
-            axis.plot(*line.T, color=BAND, lw=0.7, alpha=0.35, label="imagined, a draw each")
-        axis.plot(*true.T, color=ALIVE, lw=1.6, marker="o", ms=2.5, label="true")
+            axis.plot(*line.T, color=BLUE, lw=0.7, alpha=0.35, label="imagined, a draw each")
+        axis.plot(*true.T, color=RED, lw=1.6, marker="o", ms=2.5, label="true")
     axis.set(xlim=(-EDGE, EDGE), ylim=(-EDGE, EDGE), aspect="equal", xticks=(-2, 0, 2), yticks=(-2, 0, 2))
 
 
@@ -115,19 +119,17 @@ def _draw_heights(axis: Any, pictures: list[dict[str, Any]]) -> None:
     heights = height(drawn[..., 0], drawn[..., 1])
     time = np.arange(len(true))
     low, middle, high = np.quantile(heights, (0.05, 0.5, 0.95), axis=0)
-    axis.fill_between(time, low, high, color=BAND, alpha=0.22, lw=0, label="90 % of draws")
+    axis.fill_between(time, low, high, color=BLUE, alpha=0.22, lw=0, label="90 % of draws")
     for line in heights[:4]:
-        axis.plot(time, line, color=BAND, lw=0.6, alpha=0.5, label="imagined, a draw each")
-    axis.plot(time, middle, color=BAND, lw=1.6, label="their median")
-    axis.plot(time, height(true[:, 0], true[:, 1]), color=ALIVE, lw=1.6, label="true")
+        axis.plot(time, line, color=BLUE, lw=0.6, alpha=0.5, label="imagined, a draw each")
+    axis.plot(time, middle, color=BLUE, lw=1.6, label="their median")
+    axis.plot(time, height(true[:, 0], true[:, 1]), color=RED, lw=1.6, label="true")
     axis.axhline(goal, color=INK, lw=0.8, ls=":", label="goal")
     axis.set(xlabel="step", ylabel="height of the tip", ylim=(-2.1, 2.1))
 
 
 def draw_learning(domain_name: str, records: list[Record], path: Path) -> Path | None:
     """Return while learning: as imagined in the world learned in, and greedily on the true domain."""
-    from matplotlib.figure import Figure
-
     table = {name: seeds for name, seeds in by_method(records).items() if name != "random"}
     if not table:
         return None
@@ -137,11 +139,11 @@ def draw_learning(domain_name: str, records: list[Record], path: Path) -> Path |
     axes = np.atleast_1d(figure.subplots(num_rows, num_columns, sharex=True, sharey=True)).ravel()
     for axis, (name, seeds) in zip(axes, table.items(), strict=False):
         curves = [record["result"]["curve"] for record in seeds.values()]
-        _draw_band(axis, curves, "imagined", DEAD, "return in the world learned in (with exploration)")
-        _draw_band(axis, curves, "true", BAND, "greedy return on the true domain")
+        _draw_band(axis, curves, "imagined", GREY, "return in the world learned in (with exploration)")
+        _draw_band(axis, curves, "true", BLUE, "greedy return on the true domain")
         axis.set_title(METHODS[name].label, fontsize=9)
         axis.set_ylim(LIMITS[domain_name])
-        _bare(axis)
+        bare(axis)
     for index, axis in enumerate(axes[len(table) :], len(table)):
         axis.set_visible(False)
         axes[index - num_columns].tick_params(labelbottom=True)

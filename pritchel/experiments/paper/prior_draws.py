@@ -1,15 +1,13 @@
 """The last figure: functions drawn from horseshoe and regularized-horseshoe priors that share their base weights."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pritchel.estimators.regressor import HorseshoeRegressor
-from pritchel.experiments.records import Key
+from pritchel.experiments.records import Key, Record
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import judge, t_interval
-from pritchel.report.figures import ALIVE, BAND
 
 WIDTHS = (50, 500, 5000)
 NUM_SHOWN = 5
@@ -43,7 +41,7 @@ def draw(key: Key) -> dict[str, Any]:
     return {"functions": shown, "log_slope_ratios": [float(f"{ratio:.3g}") for ratio in ratios]}
 
 
-def find(records: list[dict[str, Any]], folder: Path) -> Finding:
+def find(records: list[Record]) -> Finding:
     """Whether the regularized function of a matched pair is the smoother one."""
     checks, rows = [], []
     for record in records:
@@ -55,33 +53,7 @@ def find(records: list[dict[str, Any]], folder: Path) -> Finding:
         smoother = f"{np.mean(ratios > 0):.0%}"
         rows.append((f"{key['layer_scale']:g}", f"{key['units']:,}", smoother, f"{np.exp(np.median(ratios)):.3g}"))
     columns = ("b_g", "units", "pairs with reg-HS smoother", "median ratio of slopes, HS over reg-HS")
-    return Finding.of_checks([_figure(records, folder / "prior_draws.png")], checks, columns, tuple(rows))
-
-
-def _figure(records: list[dict[str, Any]], path: Path) -> Path:
-    from matplotlib.figure import Figure
-
-    units = sorted({record["key"]["units"] for record in records})
-    panels = [(settings, prior) for settings in SCALES for prior in PRIORS]
-    figure = Figure(figsize=(12, 2.5 * len(units) + 0.4), layout="constrained")
-    axes = figure.subplots(len(units), len(panels), sharex=True, squeeze=False)
-    colours = (BAND, ALIVE, "#6a994e", "#8d5a97", "#d9a441")
-    for row, count in zip(axes, units, strict=True):
-        for axis, (settings, prior) in zip(row, panels, strict=True):
-            for record in records:
-                if (record["key"]["units"], record["key"]["settings"]) == (count, settings):
-                    for function, colour in zip(record["result"]["functions"][prior], colours, strict=True):
-                        axis.plot(GRID, function, lw=1.3, color=colour)
-            axis.set_title(f"{PRIORS[prior]}, {count:,} units, $b_g$ = {SCALES[settings]:g}", fontsize=9)
-            axis.spines[["top", "right"]].set_visible(False)
-            axis.tick_params(labelsize=8)
-    for axis in axes[-1]:
-        axis.set_xlabel("x")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("f(x)")
-    figure.suptitle("Five prior draws each; a colour marks the same base weights under both priors", fontsize=11)
-    figure.savefig(path, dpi=110)
-    return path
+    return Finding.of_checks(checks, columns, tuple(rows))
 
 
 EXPERIMENT = Experiment(

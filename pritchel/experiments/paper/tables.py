@@ -8,7 +8,7 @@ import numpy as np
 from pritchel.data.sources import available_tables, load_uci
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.experiments.paper.settings import NARROW, WIDE, make_estimator
-from pritchel.experiments.records import Key
+from pritchel.experiments.records import Key, Record, matching
 from pritchel.experiments.scores import constant_scores, estimator_scores
 from pritchel.experiments.statistics import Interval, t_interval
 from pritchel.guide.prune_rule import DELTA
@@ -22,8 +22,8 @@ YEAR_DELTA = 1e-5
 FINE_TUNE_STEPS = 1000
 NUM_NORMS = 50
 
-Record = dict[str, Any]
 BySplit = dict[int, float]
+ByTable = dict[str, Interval]
 
 
 def tables(quick: bool) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def table_keys(
     return [key for _, key in sorted(keys, key=lambda pair: pair[0])]
 
 
-def fit_table(key: Key) -> Record:
+def fit_table(key: Key) -> dict[str, Any]:
     """Fit one split and score it: the network as fitted and, where it is wide and structured, pruned and fine-tuned."""
     train_X, train_y, test_X, test_y = load_uci(key["data"]).split(key["split"])
     if key["rows"] == "tenth":  # train on what the split holds out: a tenth of the rows
@@ -64,7 +64,7 @@ def fit_table(key: Key) -> Record:
     estimator = make_estimator(key, len(train_y), float(train_y.std())).fit(train_X, train_y)
     constant = constant_scores(train_y, test_y)
     norms = np.sort(estimator.weight_norms_[0])
-    record: Record = {
+    result: dict[str, Any] = {
         **_scores(estimator, test_X, test_y),
         "train_rows": len(train_y),
         "constant_rmse": _digits(constant.rmse),
@@ -78,13 +78,13 @@ def fit_table(key: Key) -> Record:
         delta = YEAR_DELTA if key["data"] == "year" else DELTA
         steps = FINE_TUNE_STEPS if key["steps"] is None else key["steps"] // 4
         pruned = estimator.prune(delta)
-        record["pruned"] = _scores(pruned, test_X, test_y)
+        result["pruned"] = _scores(pruned, test_X, test_y)
         tuned = estimator.prune(delta, fine_tune_steps=steps) if pruned.prune_report_.kept[0] else pruned
-        record["tuned"] = _scores(tuned, test_X, test_y)
-    return record
+        result["tuned"] = _scores(tuned, test_X, test_y)
+    return result
 
 
-def _scores(estimator: HorseshoeRegressor, X: np.ndarray, y: np.ndarray) -> Record:
+def _scores(estimator: HorseshoeRegressor, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     scores = estimator_scores(estimator, X, y)
     report = getattr(estimator, "prune_report_", None)
     return {
@@ -102,13 +102,23 @@ def _digits(value: float, num: int = 5) -> float:
 def by_split(records: list[Record], metric: str, **match: Any) -> dict[str, BySplit]:
     """A metric ("ll", "pruned.ll") by table and split, of the records whose key has the given entries."""
     found: dict[str, BySplit] = {}
-    for record in records:
+    for record in matching(records, **match):
         key, value = record["key"], record["result"]
-        if all(key[name] == wanted for name, wanted in match.items()):
-            for part in metric.split("."):
-                value = value[part]
-            found.setdefault(key["data"], {})[key["split"]] = value
+        for part in metric.split("."):
+            value = value[part]
+        found.setdefault(key["data"], {})[key["split"]] = value
     return found
+
+
+def scores_by_method(
+    records: list[Record], settings: str, methods: Mapping[str, Mapping[str, str]], metrics: Iterable[str]
+) -> dict[tuple[str, str], dict[str, BySplit]]:
+    """Metrics by (method, metric), then table and split, under one kind of settings."""
+    return {
+        (name, metric): by_split(records, metric, settings=settings, **method)
+        for name, method in methods.items()
+        for metric in metrics
+    }
 
 
 def paired(first: dict[str, BySplit], second: dict[str, BySplit]) -> dict[str, np.ndarray]:
@@ -121,14 +131,14 @@ def paired(first: dict[str, BySplit], second: dict[str, BySplit]) -> dict[str, n
     return pairs
 
 
-def differences(first: dict[str, BySplit], second: dict[str, BySplit]) -> dict[str, Interval]:
+def differences(first: dict[str, BySplit], second: dict[str, BySplit]) -> ByTable:
     """The interval of first minus second, by table."""
     return {data: t_interval(a - b) for data, (a, b) in paired(first, second).items()}
 
 
 def relative_improvements(
     first: dict[str, BySplit], second: dict[str, BySplit], *, lower_is_better: bool = False
-) -> dict[str, Interval]:
+) -> ByTable:
     r"""The interval of how much the first is better, $(x - y) / \max(|x|, |y|)$, by table."""
     sign = -1 if lower_is_better else 1
     return {

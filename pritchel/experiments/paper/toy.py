@@ -1,10 +1,8 @@
 """Figure 2: on the sine, a horseshoe network of 1,000 units prunes itself and keeps its band narrow."""
 
-from pathlib import Path
-
-from pritchel.experiments.paper.curve import NUM_SEEDS, QUICK_STEPS, Record, draw_bands, fit_curve, log_ratio, values
+from pritchel.experiments.paper.curve import NUM_SEEDS, QUICK_STEPS, fit_curve, log_ratio, values
 from pritchel.experiments.paper.settings import NAMES, SETTINGS
-from pritchel.experiments.records import Key
+from pritchel.experiments.records import Key, Record
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import judge, t_interval
 
@@ -34,11 +32,8 @@ def trials(quick: bool) -> list[Key]:
     ]
 
 
-def find(records: list[Record], folder: Path) -> Finding:
+def find(records: list[Record]) -> Finding:
     """Whether the BNN's band is wider than the structured fit's, and whether that fit is closer than the factorized."""
-    units = records[0]["key"]["units"]
-    title = f"The sine, {NUM_ROWS} rows, {units:,} units offered (noise: standard deviation 0.1)"
-    figure = draw_bands(records, METHODS, title, folder / "toy.png")
     checks, rows = [], []
     for settings in SETTINGS:
 
@@ -69,7 +64,7 @@ def find(records: list[Record], folder: Path) -> Finding:
         "noise sd (true 0.1)",
         "RMSE to sin x (constant: 0.66)",
     )
-    return Finding.of_checks([figure], checks, (*columns, "90 % coverage", "units kept"), tuple(rows))
+    return Finding.of_checks(checks, (*columns, "90 % coverage", "units kept"), tuple(rows))
 
 
 EXPERIMENT = Experiment(

@@ -1,11 +1,10 @@
 """Figure 1: with N(0, 1) priors, the wider the network, the wider its predictive band."""
 
 import itertools
-from pathlib import Path
 
-from pritchel.experiments.paper.curve import NUM_SEEDS, QUICK_STEPS, Record, draw_bands, fit_curve, log_ratio, values
+from pritchel.experiments.paper.curve import NUM_SEEDS, QUICK_STEPS, fit_curve, log_ratio, values
 from pritchel.experiments.paper.settings import NAMES, SETTINGS
-from pritchel.experiments.records import Key
+from pritchel.experiments.records import Key, Record
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import judge
 
@@ -31,12 +30,14 @@ def trials(quick: bool) -> list[Key]:
     ]
 
 
-def find(records: list[Record], folder: Path) -> Finding:
+def widths_of(records: list[Record]) -> list[int]:
+    """The widths on record, narrowest first."""
+    return sorted({record["key"]["units"] for record in records})
+
+
+def find(records: list[Record]) -> Finding:
     """Whether the mean predictive sd grows from each width to the next."""
-    widths = sorted({record["key"]["units"] for record in records})
-    panels = {f"{units} units": {"units": units} for units in widths}
-    title = f"N(0, 1) priors on the sine, {NUM_ROWS} rows (noise: standard deviation 0.1)"
-    figure = draw_bands(records, panels, title, folder / "widths.png")
+    widths = widths_of(records)
     checks, rows = [], []
     for settings in SETTINGS:
         of = {units: values(records, "predictive_sd", units=units, settings=settings) for units in widths}
@@ -55,7 +56,7 @@ def find(records: list[Record], folder: Path) -> Finding:
                 cells.append(f"{values(records, metric, units=units, settings=settings).mean():.3f}")
             rows.append((NAMES[settings], str(units), *cells))
     columns = ("settings", "units", "predictive sd", "sd of f", "noise sd (true 0.1)", "RMSE to sin x", "90 % coverage")
-    return Finding.of_checks([figure], checks, columns, tuple(rows))
+    return Finding.of_checks(checks, columns, tuple(rows))
 
 
 EXPERIMENT = Experiment(

@@ -12,7 +12,7 @@ from pritchel.experiments.rl.domain import true_step
 from pritchel.experiments.rl.dqn import ONE_CORE, Network, choose
 
 
-class Evaluation(NamedTuple):
+class Episodes(NamedTuple):
     """Episodes of the true domain under a fixed policy, one entry each."""
 
     returns: Float[Array, " episodes"]
@@ -21,7 +21,7 @@ class Evaluation(NamedTuple):
 
 
 @partial(jax.jit, static_argnames=("domain", "num_episodes"), compiler_options=ONE_CORE)
-def evaluate(domain: Any, network: Network, epsilon: Any, key: Any, *, num_episodes: int) -> Evaluation:
+def evaluate(domain: Any, network: Network, epsilon: Any, key: Any, *, num_episodes: int) -> Episodes:
     """Undiscounted returns on the true domain, epsilon-greedy; all episodes side by side until the last has ended."""
     reset_key, run_key = jr.split(key)
     states = jax.vmap(domain.reset)(jr.split(reset_key, num_episodes))
@@ -42,4 +42,4 @@ def evaluate(domain: Any, network: Network, epsilon: Any, key: Any, *, num_episo
     no = jnp.zeros(num_episodes, bool)
     start = (0, states, no, jnp.zeros(num_episodes, states.dtype), jnp.zeros(num_episodes, int), no)
     _, _, _, returns, lengths, is_success = jax.lax.while_loop(is_going_on, one, start)
-    return Evaluation(returns, lengths, is_success)
+    return Episodes(returns, lengths, is_success)

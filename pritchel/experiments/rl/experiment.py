@@ -1,12 +1,10 @@
 """Both domains' experiment for `pritchel reproduce`: its trials, and the table and verdict from their records."""
 
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from pritchel.experiments.records import Key
+from pritchel.experiments.records import Key, Record
 from pritchel.experiments.reproduce import Experiment, Finding, Verdict
 from pritchel.experiments.rl.models import METHODS
 from pritchel.experiments.rl.protocol import run_trial
@@ -32,7 +30,7 @@ def trials(
     return keys
 
 
-def reward(record: dict[str, Any], tests: str = "test") -> float:
+def reward(record: Record, tests: str = "test") -> float:
     """Mean return over the late snapshots; `tests` is "test" (greedy) or "test_random"."""
     return float(np.mean([test["return"] for test in record["result"].get(tests, record["result"]["test"])]))
 
@@ -47,9 +45,9 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def by_method(records: list[dict[str, Any]]) -> dict[str, dict[int, dict[str, Any]]]:
+def by_method(records: list[Record]) -> dict[str, dict[int, Record]]:
     """Records by method, then seed, in the table's order."""
-    table: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in METHODS}
+    table: dict[str, dict[int, Record]] = {name: {} for name in METHODS}
     for record in records:
         table[record["key"]["method"]][record["key"]["seed"]] = record
     return {name: dict(sorted(seeds.items())) for name, seeds in table.items() if seeds}
@@ -66,7 +64,7 @@ def _with_interval(values: list[float], digits: int) -> str:
     return f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def table_rows(domain_name: str, records: list[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
+def table_rows(domain_name: str, records: list[Record]) -> tuple[tuple[str, ...], ...]:
     """One row a method: seeds, errors, rewards with intervals, and the paper's figures."""
     rows = []
     for name, seeds in by_method(records).items():
@@ -98,14 +96,14 @@ def columns(domain_name: str) -> tuple[str, ...]:
     return ("", "seeds", *rmse, "reward, greedy", "median", "reward, 15 % random", "paper RMSE", "paper reward")
 
 
-def paired_gains(records: list[dict[str, Any]], architecture: str, tests: str = "test") -> np.ndarray:
+def paired_gains(records: list[Record], architecture: str, tests: str = "test") -> np.ndarray:
     """Reward of structured reg-HS over the BNN's, seed by seed."""
     table = by_method(records)
     ours, theirs = table.get(f"structured-{architecture}", {}), table.get(f"bnn-{architecture}", {})
     return np.asarray([reward(ours[seed], tests) - reward(theirs[seed], tests) for seed in ours if seed in theirs])
 
 
-def judge(records: list[dict[str, Any]]) -> tuple[str, Verdict]:
+def judge(records: list[Record]) -> tuple[str, Verdict]:
     """The claim in one sentence with its interval, and the verdict: whether structured beats the BNN in both sizes.
 
     "unclear" also while there are too few seeds for an interval.
@@ -128,18 +126,8 @@ def judge(records: list[dict[str, Any]]) -> tuple[str, Verdict]:
     return sentence, "does not hold" if any(high < 0 for _, high in intervals) else "unclear"
 
 
-def _find(domain_name: str, records: list[dict[str, Any]], folder: Path) -> Finding:
-    from pritchel.report.rl import draw_imagined, draw_learning, draw_rewards
-
-    sentence, verdict = judge(records)
-    name = f"rl-{domain_name}"
-    drawn = [
-        draw_rewards(domain_name, records, folder / f"{name}-rewards.png"),
-        draw_imagined(domain_name, records, folder / f"{name}-imagined.png"),
-        draw_learning(domain_name, records, folder / f"{name}-learning.png"),
-    ]
-    figures = [path for path in drawn if path is not None]
-    return Finding(figures, sentence, verdict, columns(domain_name), table_rows(domain_name, records))
+def _find(domain_name: str, records: list[Record]) -> Finding:
+    return Finding(*judge(records), columns(domain_name), table_rows(domain_name, records))
 
 
 def make_experiment(domain_name: str, title: str, without: tuple[str, ...] = ()) -> Experiment:

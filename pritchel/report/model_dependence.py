@@ -1,0 +1,87 @@
+"""What the strongest inputs of a model do: the prediction as one input moves, averaged over rows."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pritchel.data.tables import Column
+from pritchel.posterior.diagnostics import input_norms
+from pritchel.report import model_figures as figures
+from pritchel.report.page import Page
+from pritchel.table_model import TableModel
+
+MAX_BACKGROUND_ROWS, NUM_POINTS, NUM_FUNCTIONS, MAX_CURVES = 100, 25, 100, 4
+
+
+def add_dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) -> None:
+    """The section on inputs: partial dependence on the strongest few, and the norms of all."""
+    page.heading("What the strongest inputs do")
+    norms = _norms(model)
+    background = _background(model, frame)
+    curves = {}
+    for name in list(norms)[:MAX_CURVES]:
+        column = next(column for column in model.plan.columns if column.name == name)
+        found = _curve(model, column, background)
+        if found is not None:
+            curves[name] = found
+    if curves:
+        for index, target in enumerate(_answer_names(model)):
+            page.figure(
+                figures.dependences([curve[index] for curve in curves.values()], target),
+                f"Partial dependence of {target} on {', '.join(curves)}.",
+                "The prediction averaged over "
+                + ("rows of the table" if frame is not None else "a typical row")
+                + " with one input set to each value; the band holds 90 % of the posterior's functions.",
+            )
+    page.table(("input", "norm of its weights"), [(name, f"{norm:.3g}") for name, norm in norms.items()])
+
+
+def _norms(model: TableModel) -> dict[str, float]:
+    """The norm of each column's weights, over its features, largest first."""
+    squares: dict[str, float] = {}
+    for name, norm in zip(model.plan.column_of_feature(), input_norms(model.estimator.posterior_), strict=True):
+        squares[name] = squares.get(name, 0.0) + float(norm) ** 2
+    return {name: float(np.sqrt(squares[name])) for name in sorted(squares, key=lambda name: -squares[name])}
+
+
+def _answer_names(model: TableModel) -> list[str]:
+    """What a prediction's columns are called: targets, or the first few classes."""
+    if not model.has_classes:
+        return list(model.plan.targets)
+    labels = [f"P({model.plan.targets[0]} = {label})" for label in model.estimator.classes_]
+    return labels[1:] if len(labels) == 2 else labels[:MAX_CURVES]
+
+
+def _background(model: TableModel, frame: pd.DataFrame | None) -> pd.DataFrame:
+    """The rows to average over: some of the table's, or one that is typical of the training rows."""
+    if frame is not None:
+        rows = np.linspace(0, len(frame) - 1, min(len(frame), MAX_BACKGROUND_ROWS)).astype(int)
+        return frame.iloc[rows].reset_index(drop=True)
+    typical = {}
+    for column in model.plan.columns:
+        counts = column.summary.get("counts", {})
+        typical[column.name] = column.fill if column.kind == "number" else max(counts, key=lambda v: counts[v])
+    return pd.DataFrame([typical])
+
+
+def _curve(model: TableModel, column: Column, background: pd.DataFrame) -> list[figures.Dependence] | None:
+    """The averaged prediction with one column set to each of some values, an entry a target or class."""
+    if column.kind == "category":
+        values: list[Any] = list(column.summary.get("counts", dict.fromkeys(column.categories)))[:8]
+    elif column.summary:
+        quantiles = column.summary["quantiles"]
+        values = [float(value) for value in np.linspace(quantiles[1], quantiles[5], NUM_POINTS)]
+    else:
+        return None
+    tables = [background.assign(**{column.name: value}) for value in values]
+    inputs = model.plan.encode(pd.concat(tables, ignore_index=True))
+    functions = model.estimator.posterior_.sample_functions(inputs, NUM_FUNCTIONS, 0)
+    averaged = functions.reshape(len(values), len(background), *functions.shape[1:]).mean(1)
+    lower, upper = np.quantile(averaged, [0.05, 0.95], axis=-1)
+    mean = averaged.mean(-1)
+    first = int(model.has_classes and mean.shape[1] == 2)  # of two classes the second says it all
+    return [
+        figures.Dependence(column.name, values, mean[:, index], lower[:, index], upper[:, index])
+        for index in range(first, mean.shape[1])
+    ]

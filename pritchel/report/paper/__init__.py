@@ -1,0 +1,1 @@
+"""Figures of the paper's regression experiments, drawn from their records."""
