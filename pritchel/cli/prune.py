@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import AsJson, NaValues, Overwrite, plain_errors, print_json, say
+from pritchel.cli.common import AsJson, NaValues, Overwrite, plain_errors, print_json, warnings_told
 
 
 def prune(
@@ -28,31 +28,18 @@ def prune(
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model.
     """
     with plain_errors():
-        import warnings
-
-        from pritchel.data.tables import read_table
         from pritchel.files.folder import require_free
         from pritchel.posterior.prune import PruneReports
-        from pritchel.table_model import TableModel
+        from pritchel.tables.model import TableModel
+        from pritchel.tables.read import read_table
 
         require_free(output, overwrite)
-        if fine_tune and table is None:
-            raise ValueError("--fine-tune needs the training rows: add --table TABLE.")
         large = TableModel.load(model)
-        inputs = targets = None
-        if fine_tune and table is not None:
-            frame = read_table(table, na_value or [])
-            values, is_known = large.targets_of(frame)
-            inputs, targets = large.plan.encode(frame[is_known]), values[is_known]
-            targets = targets[:, 0] if targets.shape[1] == 1 else targets
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            small = large.estimator.prune(delta, p0, fine_tune, X=inputs, y=targets)
-        for warning in caught:
-            say(f"Note: {warning.message}")
-        notes = {name: value for name, value in large.notes.items() if name not in ("scores", "num_scored")}
-        TableModel(small, large.plan, notes).save(output, overwrite=overwrite)
-        report = small.prune_report_
+        frame = None if table is None else read_table(table, na_value or [])
+        with warnings_told():
+            small = large.prune(delta, p0, fine_tune, frame=frame)
+        small.save(output, overwrite=overwrite)
+        report = small.estimator_.prune_report_
         reports = list(report) if isinstance(report, PruneReports) else [report]
         if as_json:
             print_json({"model": str(output), "reports": [one._asdict() for one in reports]})
