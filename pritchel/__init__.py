@@ -3,23 +3,86 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-__all__ = ["DynamicsModel", "HorseshoeClassifier", "HorseshoeRegressor"]
-
 if TYPE_CHECKING:
     from pritchel.estimators.classifier import HorseshoeClassifier
     from pritchel.estimators.dynamics import DynamicsModel
     from pritchel.estimators.regressor import HorseshoeRegressor
+    from pritchel.guide import Family
+    from pritchel.infer.options import Training
+    from pritchel.infer.trial import Progress
+    from pritchel.model.likelihoods.categorical import Categorical
+    from pritchel.model.likelihoods.gaussian import Gaussian
+    from pritchel.model.likelihoods.heteroscedastic import Heteroscedastic
+    from pritchel.model.likelihoods.negative_binomial import NegativeBinomial
+    from pritchel.model.likelihoods.poisson import Poisson
+    from pritchel.model.likelihoods.student_t import StudentT
+    from pritchel.model.priors.gaussian import GaussianPrior
+    from pritchel.model.priors.horseshoe import Horseshoe
+    from pritchel.model.priors.regularized_horseshoe import RegularizedHorseshoe
+    from pritchel.posterior.diagnostics import CollapseWarning, FitWarning
+    from pritchel.serial import FileError
+    from pritchel.tables.load import load
+    from pritchel.tables.messages import TableError
+    from pritchel.tables.model import TableModel
 
-# JAX and scikit-learn are imported on first use, so that `import pritchel` and `pritchel --help` are instant.
+__version__ = "0.1.0"
+
+# The home of each public name. JAX and scikit-learn are imported on first use, so that `import pritchel` and
+# `pritchel --help` are instant.
 _HOMES = {
-    "DynamicsModel": "pritchel.estimators.dynamics",
-    "HorseshoeClassifier": "pritchel.estimators.classifier",
-    "HorseshoeRegressor": "pritchel.estimators.regressor",
+    "HorseshoeRegressor": "estimators.regressor",
+    "HorseshoeClassifier": "estimators.classifier",
+    "DynamicsModel": "estimators.dynamics",
+    "TableModel": "tables.model",
+    "load": "tables.load",
+    "RegularizedHorseshoe": "model.priors.regularized_horseshoe",
+    "Horseshoe": "model.priors.horseshoe",
+    "GaussianPrior": "model.priors.gaussian",
+    "Gaussian": "model.likelihoods.gaussian",
+    "StudentT": "model.likelihoods.student_t",
+    "Heteroscedastic": "model.likelihoods.heteroscedastic",
+    "Poisson": "model.likelihoods.poisson",
+    "NegativeBinomial": "model.likelihoods.negative_binomial",
+    "Categorical": "model.likelihoods.categorical",
+    "Family": "guide",
+    "Training": "infer.options",
+    "Progress": "infer.trial",
+    "CollapseWarning": "posterior.diagnostics",
+    "FitWarning": "posterior.diagnostics",
+    "FileError": "serial",
+    "TableError": "tables.messages",
 }
+
+__all__ = [
+    "Categorical",
+    "CollapseWarning",
+    "DynamicsModel",
+    "Family",
+    "FileError",
+    "FitWarning",
+    "Gaussian",
+    "GaussianPrior",
+    "Heteroscedastic",
+    "Horseshoe",
+    "HorseshoeClassifier",
+    "HorseshoeRegressor",
+    "NegativeBinomial",
+    "Poisson",
+    "Progress",
+    "RegularizedHorseshoe",
+    "StudentT",
+    "TableError",
+    "TableModel",
+    "Training",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        return getattr(importlib.import_module(f"pritchel.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'pritchel' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

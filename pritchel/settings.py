@@ -29,8 +29,8 @@ def of_kind(registry: Mapping[str, type[Kind]], value: Any, argument: str) -> Ki
     """Settings of a registered kind: as given, or those that a name alone stands for."""
     if isinstance(value, str) and value in registry:
         return registry[value]()
-    if type(value) in registry.values():
-        return value
+    if isinstance(value, Settings) and type(value) in registry.values():
+        return value  # pyright: ignore[reportReturnType] - of a registered kind, as just seen
     kinds = ", ".join(kind.__name__ for kind in registry.values())
     raise ValueError(f"{argument} must be one of {', '.join(map(repr, registry))}, or one of {kinds}; got {value!r}.")
 

@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 
 from pritchel import HorseshoeClassifier, HorseshoeRegressor, __version__
 from pritchel.cli import app
-from pritchel.cli.fit import _say_what_is_left
 from pritchel.cli.options import ESTIMATOR_OPTIONS
-from pritchel.data.tables import read_table
-from pritchel.table_model import TableModel, training_table
+from pritchel.tables.encode import encode_inputs
+from pritchel.tables.model import TableModel
 
 QUICK = ["--hidden", "8", "--num-steps", "300", "--num-members", "1", "--learning-rate", "0.05", "--num-draws", "30"]
 
@@ -116,7 +115,7 @@ def test_predictions_by_row_are_the_models(workplace, houses):
     out = pd.read_csv(workplace / "out.csv")
     assert list(out.columns) == ["house_id", "mean", "sd", "q10", "q90"]
     model = TableModel.load(workplace / "model")
-    mean, sd = model.estimator.predict(model.plan.encode(houses.head(30)), return_std=True)
+    mean, sd = model.estimator_.predict(encode_inputs(model.plan_, houses.head(30)), return_std=True)
     np.testing.assert_allclose(out["mean"], mean, rtol=1e-5)
     np.testing.assert_allclose(out["sd"], sd, rtol=1e-5)
     assert (out["q10"] < out["mean"]).all()
@@ -127,10 +126,10 @@ def test_predictions_by_row_are_the_models(workplace, houses):
 
 
 def test_a_table_in_pieces_gives_the_same_predictions(workplace, monkeypatch):
-    from pritchel.data import tables
+    from pritchel.tables import read
 
     whole = run("predict", workplace / "model", workplace / "new.csv").stdout
-    monkeypatch.setattr(tables.iter_table, "__defaults__", ((), 7))
+    monkeypatch.setattr(read.iter_table, "__defaults__", ((), 7))
     assert run("predict", workplace / "model", workplace / "new.csv").stdout == whole
     run("predict", workplace / "model", workplace / "new.csv", "-o", workplace / "out.parquet")
     assert len(pd.read_parquet(workplace / "out.parquet")) == 30
@@ -159,7 +158,8 @@ def test_prune_makes_a_smaller_model(workplace):
     run("prune", workplace / "model", "-o", workplace / "small", "--delta", "0.05")
     before, after = (json.loads(run("inspect", workplace / name, "--json").stdout) for name in ("model", "small"))
     assert sum(after["units_present"][0]) <= sum(before["units_present"][0])
-    run("prune", workplace / "model", "-o", workplace / "tuned", "--fine-tune", "5", code=2)
+    missing = run("prune", workplace / "model", "-o", workplace / "tuned", "--fine-tune", "5", code=2)
+    assert "--table" in missing.stderr
     run(
         "prune", workplace / "model", "-o", workplace / "tuned", "--fine-tune", "5", "--table", workplace / "houses.csv"
     )
@@ -189,12 +189,43 @@ def test_mistakes_are_answered_with_a_sentence_and_a_code(workplace, tmp_path, m
     assert list(tmp_path.iterdir()) == []
 
 
-def test_rows_cut_short_are_named_and_few_rows_said(tmp_path, capsys):
+def test_rows_cut_short_are_named_and_few_rows_said(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i}.5,{i}\n" if i % 2 else f"{i}.5\n" for i in range(14)))
-    _say_what_is_left(training_table(read_table(str(tmp_path / "t.csv")), ["y"], holdout=0))
-    said = capsys.readouterr().err
+    words = [*QUICK[:2], "--num-steps", "5", "--num-members", "1", "--num-draws", "5", "--holdout", "0"]
+    said = run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", *words).stderr
     assert "7 row(s) without a target, or cut short (row 1, 3, 5, 7, 9, ...)" in said
     assert "Only 7 rows are left" in said
+
+
+ADVICE = {
+    "dates": ("2020-01-02,1\n2021-05-06,2\n", ["-t", "y"], "leave it out with --drop 'the day'."),
+    "slip": ("".join(f"{i}.5,{i}\n" for i in range(19)) + "ten,3\n", ["-t", "y"], "say with --na-value ten that"),
+    "nothing left": ("a,1\na,2\n", ["-t", "y"], "Use --keep to use one"),
+    "unknown": ("1,1\n2,2\n", ["-t", "y", "--drop", "z"], "No column 'z' (--drop)."),
+    "holdout": ("1,1\n2,2\n", ["-t", "y", "--holdout", "0.9"], "Error: --holdout 0.9 leaves fewer than two"),
+    "likelihood": ("1,1\n2,2\n", ["-t", "y", "--likelihood", "odd"], "Error: --likelihood must be one of auto,"),
+    "classes": ("1,1\n2,2\n", ["-t", "y", "-t", "the day", "--likelihood", "categorical"], "has one --target."),
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_advice_is_spelled_as_it_is_typed(tmp_path, name):
+    rows, words, advice = ADVICE[name]
+    (tmp_path / "t.csv").write_text(f"the day,y\n{rows}")
+    assert advice in run("fit", tmp_path / "t.csv", "-o", tmp_path / "m", *words, code=2).stderr
+
+
+def test_the_command_is_recorded_as_it_was_given(tmp_path, houses):
+    houses.to_csv(tmp_path / "my table.csv", index=False)
+    words = ["fit", tmp_path / "my table.csv", "--target", "price", "--keep", "house_id", "--drop", "age", "--refit"]
+    words += ["--hidden", "4", "--num-steps", "5", "--num-members", "1", "--no-linear", "--drop-dead-units", "no"]
+    of_the_run = ["-o", tmp_path / "m", "--overwrite", "--quiet", "--json"]
+    told = json.loads(run(*words, *of_the_run).stdout)
+    given = told["source"]["command"]
+    assert given[:3] == ["pritchel", "fit", str(words[1])]
+    assert sorted(given[1:]) == sorted(map(str, words))
+    for flag, value in (("--target", "price"), ("--keep", "house_id"), ("--drop", "age"), ("--drop-dead-units", "no")):
+        assert given[given.index(flag) + 1] == value
 
 
 def test_two_targets(houses, tmp_path):

@@ -1,6 +1,9 @@
 """Classes and counts through every command: fit, predict, evaluate, prune, report, both exports."""
 
+import html
 import json
+import re
+import shlex
 import subprocess
 import sys
 
@@ -8,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pritchel.table_model import TableModel
+from pritchel import HorseshoeClassifier
+from pritchel.tables.model import TableModel
 from tests.test_cli import QUICK, run
 
 
@@ -62,9 +66,9 @@ def test_prune_and_report(workplace):
     folder, target = workplace
     run("prune", folder / "model", "-o", folder / "small", "--delta", "0.05")
     run("report", folder / "small", folder / "t.csv", "-o", folder / "report.html")
-    html = (folder / "report.html").read_text()
+    page = (folder / "report.html").read_text()
     for words in ("made-up tables", *(("Confusion", "confidence") if target == "kind" else ("rootogram", "zeros"))):
-        assert words in html
+        assert words in page
 
 
 def test_exports_answer_as_the_model_does(workplace, frame):
@@ -98,6 +102,20 @@ def test_few_whole_numbers_are_taken_as_numbers_with_a_hint(frame, tmp_path):
     assert "2 distinct whole numbers" in hint.stderr
     assert "--likelihood categorical" in hint.stderr
     run("fit", tmp_path / "t.csv", "-t", "code", "-o", tmp_path / "c", "--likelihood", "categorical", *QUICK)
-    assert TableModel.load(tmp_path / "c").estimator.classes_.tolist() == ["0", "1"]
+    assert TableModel.load(tmp_path / "c").estimator_.classes_.tolist() == ["0", "1"]
     wrong = run("fit", tmp_path / "t.csv", "-t", "code", "-t", "x", "--likelihood", "categorical", code=2)
     assert "one --target" in wrong.stderr
+
+
+def test_the_reports_command_makes_the_same_model_again(frame, tmp_path, monkeypatch):
+    """Codes of classes, and a column that looks like an id, taken as told both times."""
+    monkeypatch.chdir(tmp_path)
+    frame[["x", "code"]].assign(id=np.arange(len(frame))).to_csv("t.csv", index=False)
+    run("fit", "t.csv", "-t", "code", "-o", "first", "--likelihood", "categorical", "--keep", "id", *QUICK)
+    run("report", "first", "-o", "report.html")
+    (command,) = re.findall("<pre>(?:<code>)?(pritchel fit .*?)</", (tmp_path / "report.html").read_text())
+    run(*shlex.split(html.unescape(command))[1:], "-o", "again")
+    first, again = TableModel.load("first"), TableModel.load("again")
+    assert isinstance(again.estimator_, HorseshoeClassifier)
+    assert "id" in [column.name for column in again.plan_.columns]
+    np.testing.assert_array_equal(again.estimator_.elbo_, first.estimator_.elbo_)

@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 
 from pritchel import HorseshoeRegressor
-from pritchel.data.tables import MISSING
 from pritchel.files.deployed import deployed
 from pritchel.files.numpy_export import write_numpy
 from pritchel.files.onnx_export import write_onnx
-from pritchel.table_model import TableModel, arrays_plan, training_table
+from pritchel.tables.cells import MISSING
+from pritchel.tables.encode import encode_inputs
+from pritchel.tables.model import TableModel
+from pritchel.tables.plan import plan_arrays
 from tests.conftest import TINY
 
 
@@ -30,15 +32,15 @@ def model(request) -> tuple[TableModel, pd.DataFrame]:
     frame["z"] = frame["y"] ** 2
     is_first = request.param.startswith("two")
     choice = {"num_members": 2, "hidden": (5, 4)} if is_first else {"activation": "tanh", "linear": False}
-    data = training_table(frame, ["y"] if is_first else ["y", "z"], holdout=0.0, drop=["z"] if is_first else [])
-    estimator = HorseshoeRegressor(**{**TINY, "num_steps": 100, "num_draws": 30, **choice}).fit(*data.rows(False))
-    return TableModel(estimator, data.plan), frame
+    estimator = HorseshoeRegressor(**{**TINY, "num_steps": 100, "num_draws": 30, **choice})
+    fresh = TableModel(estimator, holdout=0, drop=["z"] if is_first else ())
+    return fresh.fit(frame, "y" if is_first else ["y", "z"]), frame
 
 
 def test_onnx_agrees(model, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     table_model, frame = model
-    path = write_onnx(deployed(table_model.estimator, table_model.plan), tmp_path / "m.onnx")
+    path = write_onnx(deployed(table_model.estimator_, table_model.plan_), tmp_path / "m.onnx")
     session = runtime.InferenceSession(str(path))
     new = pd.concat([frame, frame.head(1).assign(town="never seen")])
     feed = {
@@ -47,7 +49,7 @@ def test_onnx_agrees(model, tmp_path):
         "town": new["town"].fillna(MISSING).to_numpy(object)[:, None],
     }
     mean, sd = session.run(["mean", "sd"], feed)
-    expected_mean, expected_sd = table_model.estimator.predict(table_model.plan.encode(new), return_std=True)
+    expected_mean, expected_sd = table_model.estimator_.predict(encode_inputs(table_model.plan_, new), return_std=True)
     np.testing.assert_allclose(mean, expected_mean.reshape(mean.shape), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(sd, expected_sd.reshape(sd.shape), rtol=1e-4)
     assert {node.name for node in session.get_inputs()} == {"size", "age", "town"}
@@ -55,7 +57,7 @@ def test_onnx_agrees(model, tmp_path):
 
 def test_the_numpy_file_agrees_and_imports_nothing_else(model, tmp_path):
     table_model, frame = model
-    path = write_numpy(deployed(table_model.estimator, table_model.plan), tmp_path / "exported.py")
+    path = write_numpy(deployed(table_model.estimator_, table_model.plan_), tmp_path / "exported.py")
     frame.to_csv(tmp_path / "rows.csv", index=False)
     code = (
         "import sys, csv; sys.modules.update(dict.fromkeys(['pritchel', 'jax', 'sklearn', 'scipy', 'pandas']));"
@@ -65,10 +67,10 @@ def test_the_numpy_file_agrees_and_imports_nothing_else(model, tmp_path):
     assert result.returncode == 0, result.stderr
     lines = [line.split(",") for line in result.stdout.splitlines()]
     got = np.asarray(lines[1:], float)
-    mean, sd = table_model.estimator.predict(table_model.plan.encode(frame), return_std=True)
+    mean, sd = table_model.estimator_.predict(encode_inputs(table_model.plan_, frame), return_std=True)
     pairs = np.stack([mean.reshape(60, -1), sd.reshape(60, -1)], -1).reshape(60, -1)
     np.testing.assert_allclose(got, pairs, rtol=1e-5, atol=1e-5)
-    assert lines[0] == [f"{name}_{what}" for name in table_model.plan.targets for what in ("mean", "sd")]
+    assert lines[0] == [f"{name}_{what}" for name in table_model.plan_.targets for what in ("mean", "sd")]
     for module in ("pickle", "pritchel", "eval", "exec"):
         assert f"import {module}" not in path.read_text()
 
@@ -76,10 +78,10 @@ def test_the_numpy_file_agrees_and_imports_nothing_else(model, tmp_path):
 def test_a_missing_extra_is_named(model, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ValueError, match=r"pritchel\[onnx\]"):
-        write_onnx(deployed(model[0].estimator, model[0].plan), tmp_path / "m.onnx")
+        write_onnx(deployed(model[0].estimator_, model[0].plan_), tmp_path / "m.onnx")
     monkeypatch.setitem(sys.modules, "arviz_base", None)
     with pytest.raises(ImportError, match=r"pritchel\[arviz\]"):
-        model[0].estimator.to_arviz()
+        model[0].estimator_.to_arviz()
 
 
 def test_arviz_tree(fitted, table):
@@ -98,7 +100,7 @@ def test_arviz_tree(fitted, table):
 
 
 def test_a_model_fitted_to_arrays_has_columns_too(fitted, table):
-    plan = arrays_plan(fitted)
+    plan = plan_arrays(fitted)
     frame = pd.DataFrame(table[0], columns=["x1", "x2", "x3"])
-    np.testing.assert_array_equal(plan.encode(frame), table[0])
-    np.testing.assert_allclose(TableModel(fitted, plan).predict(frame)["mean"], fitted.predict(table[0]))
+    np.testing.assert_array_equal(encode_inputs(plan, frame), table[0])
+    np.testing.assert_allclose(TableModel.of(fitted, plan).predict(frame)["mean"], fitted.predict(table[0]))

@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 
 from pritchel import HorseshoeRegressor
-from pritchel.cli.fitting import fit_with_notes
 from pritchel.report.model_page import model_page
 from pritchel.report.page import Page
-from pritchel.table_model import TableModel, training_table
+from pritchel.tables.model import TableModel
 from tests.conftest import TINY
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
@@ -34,12 +33,10 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def model(frame, tmp_path_factory) -> TableModel:
-    data = training_table(frame, ["y"], holdout=0.3)
     estimator = HorseshoeRegressor(**{**TINY, "num_members": 2, "num_steps": 300})
-    notes, arrays = fit_with_notes(estimator, data, print)
-    source = {"table": "rows.csv", "rows": 90, "seed": 0, "holdout": 0.3, "without_target": 0}
-    path = tmp_path_factory.mktemp("report") / "model"
-    TableModel(estimator, data.plan, {**notes, "source": source}, arrays).save(path)
+    fitted = TableModel(estimator, holdout=0.3).fit(frame, "y")
+    fitted.notes_["source"] |= {"table": "rows.csv", "command": ["pritchel", "fit", "my rows.csv", "--target", "y"]}
+    path = fitted.save(tmp_path_factory.mktemp("report") / "model")
     return TableModel.load(path)
 
 
@@ -52,8 +49,8 @@ def test_the_page_has_all_its_parts(model, frame, with_table):
     assert "&lt;Ayr&gt;" in html
     assert "<Ayr>" not in html
     assert "http" not in html
-    assert "--hidden 8 --activation" not in html
-    assert "pritchel fit rows.csv --target y --seed 0 --holdout 0.3 --hidden 8 --num-members 2" in html
+    assert "pritchel fit &#x27;my rows.csv&#x27; --target y" in html
+    assert "90 rows from rows.csv, 30% of them held out" in html
     assert ("rows of the given table" in html) == with_table
 
 

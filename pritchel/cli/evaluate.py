@@ -25,17 +25,17 @@ def evaluate(
         from rich.console import Console
         from rich.table import Table
 
-        from pritchel.cli.fitting import score_notes
         from pritchel.cli.scores import checks_table, scores_table
-        from pritchel.data.tables import read_table
         from pritchel.posterior.evaluate import calibration_curve
-        from pritchel.table_model import TableModel
+        from pritchel.tables.model import TableModel
+        from pritchel.tables.read import read_table
+        from pritchel.tables.training import score_notes
 
         loaded = TableModel.load(model)
         outcome = loaded.evaluate(read_table(table, na_value or []))
         notes = score_notes(outcome)
         curves = {}
-        for index, name in enumerate(() if loaded.has_classes else loaded.plan.targets):
+        for index, name in enumerate(() if loaded.has_classes else loaded.plan_.targets):
             levels, observed = calibration_curve(outcome.pit[:, index])
             curves[name] = {"nominal": levels.round(4).tolist(), "observed": observed.round(4).tolist()}
         if as_json:

@@ -28,7 +28,7 @@ def export(
         from pritchel.files.deployed import deployed
         from pritchel.files.numpy_export import write_numpy
         from pritchel.files.onnx_export import write_onnx
-        from pritchel.table_model import TableModel
+        from pritchel.tables.model import TableModel
 
         writers = {"onnx": write_onnx, "numpy": write_numpy}
         if kind not in writers:
@@ -36,10 +36,10 @@ def export(
         if output.exists() and not overwrite:
             raise FileExistsError(f"{output} exists. Choose another name, or add --overwrite.")
         loaded = TableModel.load(model)
-        members = loaded.estimator.posterior_.members
-        in_use = loaded.estimator.units_kept_.sum()
+        members = loaded.estimator_.posterior_.members
+        in_use = loaded.estimator_.units_kept_.sum()
         present = sum(len(units) for member in members for units in member.kept)
         if present > 2 * in_use:
             say(f"Note: {present} units are present and {in_use} in use; `pritchel prune` first makes a smaller file.")
-        path = writers[kind](deployed(loaded.estimator, loaded.plan), output)
+        path = writers[kind](deployed(loaded.estimator_, loaded.plan_), output)
         typer.echo(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB)")

@@ -1,36 +1,32 @@
 """`pritchel fit`: from a table to a model folder."""
 
+import shutil
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from pritchel.cli.common import INTERRUPTED, AsJson, NaValues, Overwrite, plain_errors, print_json, say
+from pritchel.cli.common import (
+    INTERRUPTED,
+    AsJson,
+    NaValues,
+    Overwrite,
+    command_words,
+    plain_errors,
+    print_json,
+    say,
+    tell,
+    warnings_told,
+)
 from pritchel.cli.options import with_estimator_options
 
-
-class FitRequest(NamedTuple):
-    """What was asked for on the command line."""
-
-    table: str
-    targets: list[str]
-    output: Path
-    preset: str
-    likelihood: str
-    holdout: float
-    refit: bool
-    drop: list[str]
-    keep: list[str]
-    na_values: list[str]
-    seed: int
-    resume: bool
-    overwrite: bool
-    is_quiet: bool
-    arguments: dict[str, Any]  # of the estimator
+# What a command says about this run of it, not about the model.
+OF_THE_RUN = ("output", "overwrite", "resume", "quiet", "as_json")
 
 
 @with_estimator_options
 def fit(
+    context: typer.Context,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV (also .gz), Parquet, or - for CSV on stdin.")],
     target: Annotated[list[str], typer.Option("--target", "-t", help="Column to predict; give it again for several.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.", file_okay=False)] = Path(
@@ -73,145 +69,74 @@ def fit(
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model; 130 interrupted.
     """
     with plain_errors():
-        asked = FitRequest(
-            table=table,
-            targets=target,
-            output=output,
-            preset=preset,
+        from pritchel.cli.presets import make_estimator
+        from pritchel.tables.model import TableModel
+        from pritchel.tables.read import read_table
+        from pritchel.tables.training import asks_for_classes
+
+        partial = _room_for_checkpoints(output, resume, overwrite)
+        frame = read_table(table, na_value or [])
+        arguments |= {"random_state": seed, "progress": not (quiet or as_json), "checkpoint": partial}
+        if likelihood not in ("auto", "categorical"):
+            arguments["likelihood"] = likelihood
+        estimator = make_estimator(preset, asks_for_classes(frame, target, likelihood), arguments)
+        model = TableModel(
+            estimator,
             likelihood=likelihood,
+            drop=drop or (),
+            keep=keep or (),
             holdout=holdout,
             refit=refit,
-            drop=drop or [],
-            keep=keep or [],
-            na_values=na_value or [],
-            seed=seed,
-            resume=resume,
-            overwrite=overwrite,
-            is_quiet=quiet or as_json,
-            arguments=arguments,
+            random_state=seed,
         )
-        model, is_interrupted = _fit(asked)
-        facts = _facts(model, output, is_interrupted)
+        with warnings_told():
+            model.fit(frame, target, say=tell)
+        model.notes_["source"] |= {"table": table, "command": command_words(context, without=OF_THE_RUN)}
+        model.save(output, overwrite=overwrite)
+        if not model.is_interrupted:
+            shutil.rmtree(partial, ignore_errors=True)
+        facts = _facts(model, output)
         if as_json:
             print_json(facts)
         else:
             _print(facts)
-    if is_interrupted:
+    if facts["is_interrupted"]:
         say(f"Interrupted: {output} holds what was fitted. The same command with --resume --overwrite goes on.")
         raise typer.Exit(INTERRUPTED)
 
 
-def _fit(asked: FitRequest) -> tuple[Any, bool]:
-    """The fitted and written model, and whether Ctrl-C cut its fit short."""
-    import shutil
+def _room_for_checkpoints(output: Path, resume: bool, overwrite: bool) -> Path:
+    """The folder beside the model for a fit under way, once it is sure that neither is in use."""
+    from pritchel.folder import require_free
 
-    from pritchel.cli.fitting import fit_with_notes, make_estimator
-    from pritchel.files.folder import require_free
-    from pritchel.table_model import TableModel
-
-    output = asked.output
-    require_free(output, asked.overwrite)
+    require_free(output, overwrite)
     partial = output.with_name(f"{output.name}.partial")
-    if partial.exists() and not asked.resume:
-        if not asked.overwrite:
+    if partial.exists() and not resume:
+        if not overwrite:
             raise FileExistsError(
                 f"{partial} holds an unfinished fit. Add --resume to go on from it, or --overwrite to discard it."
             )
         shutil.rmtree(partial)
-    data, classes, source = _read(asked)
-    arguments = asked.arguments
-    if asked.likelihood not in ("auto", "categorical"):
-        arguments = {**arguments, "likelihood": asked.likelihood}
-    estimator = make_estimator(asked.preset, asked.seed, not asked.is_quiet, arguments, classes)
-    estimator.set_params(checkpoint=partial / "fit")
-    notes, arrays = fit_with_notes(estimator, data, say)
-    is_interrupted = "interrupted" in estimator.status_
-    if asked.refit and not is_interrupted and data.is_held_out.any():
-        say("Fitting again to all rows ...")
-        estimator.set_params(checkpoint=partial / "refit")
-        fit_with_notes(estimator, data._replace(is_held_out=data.is_held_out & False), say)
-        is_interrupted = "interrupted" in estimator.status_
-        source["refit"] = True
-    model = TableModel(estimator.set_params(checkpoint=None), data.plan, {**notes, "source": source}, arrays)
-    model.save(output, overwrite=asked.overwrite)
-    if not is_interrupted:
-        shutil.rmtree(partial, ignore_errors=True)
-    return model, is_interrupted
+    return partial
 
 
-def _read(asked: FitRequest) -> tuple[Any, bool, dict[str, Any]]:
-    """The training table, whether its target is classes, and where it came from."""
-    import numpy as np
-
-    from pritchel.data.tables import has_classes, read_table
+def _facts(model: Any, output: Path) -> dict[str, Any]:
     from pritchel.model.likelihoods import LIKELIHOODS
-    from pritchel.table_model import training_table
+    from pritchel.settings import name_of
 
-    if asked.likelihood not in ("auto", *LIKELIHOODS):
-        raise ValueError(f"--likelihood must be one of auto, {', '.join(LIKELIHOODS)}; got {asked.likelihood!r}.")
-    frame = read_table(asked.table, asked.na_values)
-    targets = asked.targets
-    classes = asked.likelihood == "categorical" or (asked.likelihood == "auto" and has_classes(frame, targets))
-    if classes and len(targets) != 1:
-        raise ValueError("A model of classes has one --target.")
-    options = {"drop": asked.drop, "keep": asked.keep, "holdout": asked.holdout, "seed": asked.seed}
-    data = training_table(frame, targets, **options, classes=classes)
-    if classes:
-        labels, counts = np.unique(data.targets.astype(str), return_counts=True)
-        shown = ", ".join(f"{label} ({count})" for label, count in zip(labels, counts, strict=True))
-        say(f"{targets[0]} is taken as {len(labels)} classes: {shown}")
-    elif asked.likelihood == "auto":
-        for index, name in enumerate(targets):
-            _hint_at_codes(name, data.targets[:, index])
-    _say_what_is_left(data)
-    source = {"table": asked.table, "rows": len(frame), "without_target": len(data.rows_without_target)}
-    return data, classes, {**source, "seed": asked.seed, "holdout": asked.holdout}
-
-
-MAX_CODES = 10
-MAX_ROWS_NAMED = 5
-FEW_ROWS = 20
-
-
-def _say_what_is_left(data: Any) -> None:
-    """Rows that were dropped, by number, and a word where hardly any are left."""
-    dropped = data.rows_without_target
-    if dropped:
-        named = ", ".join(map(str, dropped[:MAX_ROWS_NAMED])) + (", ..." if len(dropped) > MAX_ROWS_NAMED else "")
-        say(f"Dropped: {len(dropped)} row(s) without a target, or cut short (row {named})")
-    num_fitted = int((~data.is_held_out).sum())
-    if num_fitted < FEW_ROWS:
-        say(f"Only {num_fitted} rows are left to fit: expect little more than the constant predictor.")
-
-
-def _hint_at_codes(target: str, values: Any) -> None:
-    """Few distinct whole numbers may be codes of classes, or counts; they are taken as numbers unless told."""
-    import numpy as np
-
-    distinct = np.unique(values)
-    if len(distinct) <= min(MAX_CODES, len(values) // 2) and np.array_equal(distinct, np.round(distinct)):
-        say(
-            f"{target} has {len(distinct)} distinct whole numbers and is taken as numbers; for classes add "
-            "--likelihood categorical, for counts --likelihood poisson."
-        )
-
-
-def _facts(model: Any, output: Path, is_interrupted: bool) -> dict[str, Any]:
-    estimator, plan = model.estimator, model.plan
+    estimator, plan = model.estimator_, model.plan_
     return {
         "model": str(output),
         "targets": list(plan.targets),
-        "likelihood": "categorical" if model.has_classes else estimator.likelihood,
+        "likelihood": name_of(LIKELIHOODS, estimator.likelihood_settings()),
         "inputs": {column.name: column.kind for column in plan.columns},
-        "left_out": plan.left_out,
+        "left_out": {name: str(why) for name, why in plan.left_out.items()},
         "units_offered": [list(member.offered) for member in estimator.posterior_.members],
-        "units_kept": [[int(count) for count in row] for row in estimator.units_kept_.reshape(-1, len(
-            estimator.posterior_.members[0].offered
-        ))],
+        "units_kept": estimator.units_kept_.tolist(),
         "is_collapsed": estimator.is_collapsed_,
-        "is_interrupted": is_interrupted,
-        **model.notes,
-    }  # fmt: skip
+        "is_interrupted": model.is_interrupted,
+        **model.notes_,
+    }
 
 
 def _print(facts: dict[str, Any]) -> None:

@@ -24,32 +24,25 @@ def inspect(model: Annotated[Path, typer.Argument(help="Model folder.")], as_jso
 
 
 def _facts(folder: Path) -> dict[str, Any]:
-    import numpy as np
-
-    from pritchel.posterior.diagnostics import input_norms
-    from pritchel.table_model import TableModel
+    from pritchel.tables.model import TableModel
 
     model = TableModel.load(folder)
-    fitted, spec = model.spec["fitted"], model.spec
-    squares: dict[str, float] = {}
-    for name, norm in zip(model.plan.column_of_feature(), input_norms(model.estimator.posterior_), strict=True):
-        squares[name] = squares.get(name, 0.0) + float(norm) ** 2
-    ranked = sorted(squares.items(), key=lambda item: -item[1])
+    fitted, spec = model.spec_["fitted"], model.spec_
     return {
         "model": str(folder),
         "estimator": spec["estimator"],
         "created": spec["created"],
         "format_version": spec["format_version"],
         "versions": spec["versions"],
-        "targets": list(model.plan.targets),
-        "left_out": model.plan.left_out,
+        "targets": list(model.plan_.targets),
+        "left_out": {name: str(why) for name, why in model.plan_.left_out.items()},
         "units_offered": [member["offered"] for member in fitted["members"]],
-        "units_present": [[len(kept) for kept in member.kept] for member in model.estimator.posterior_.members],
+        "units_present": [[len(kept) for kept in member.kept] for member in model.estimator_.posterior_.members],
         "units_in_use": fitted["units_kept"],
         "status": fitted["status"],
         "is_collapsed": fitted["is_collapsed"],
-        "use_of_inputs": {name: float(np.sqrt(value)) for name, value in ranked},
-        "notes": model.notes,
+        "use_of_inputs": model.input_norms(),
+        "notes": model.notes_,
         "settings": spec["settings"],
     }
 

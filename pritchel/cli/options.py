@@ -8,12 +8,17 @@ import typer
 
 
 class EstimatorOption(NamedTuple):
-    """One argument of the estimator: what its text means, and what to say about it."""
+    """One argument of the estimator, or a setting inside one: what its text means, and what to say about it."""
 
-    name: str
+    name: str  # as `set_params` takes it
     parse: Callable[[str], Any] | type
     help: str
     panel: str
+
+    @property
+    def flag(self) -> str:
+        """The option's name on the command line: the setting's own."""
+        return f"--{self.name.rpartition('__')[2].replace('_', '-')}"
 
 
 def _numbers(text: str) -> Any:
@@ -40,38 +45,46 @@ NETWORK, PRIOR, TRAINING = "Network and posterior", "Priors", "Training"
 ESTIMATOR_OPTIONS = (
     EstimatorOption("hidden", _numbers, "Units offered in each hidden layer, as in 100,100.", NETWORK),
     EstimatorOption("family", str, "structured, semi_structured, factorized, tied or vmg.", NETWORK),
-    EstimatorOption("rank", int, "Rank of the low-rank part of the covariance.", NETWORK),
-    EstimatorOption("unit_norm", bool, "Divide the covariance vectors by their norms.", NETWORK),
+    EstimatorOption("family__rank", int, "Rank of the low-rank part of the covariance.", NETWORK),
+    EstimatorOption("family__unit_norm", bool, "Divide the covariance vectors by their norms.", NETWORK),
     EstimatorOption("linear", bool, "A linear path beside the hidden layers.", NETWORK),
     EstimatorOption("activation", str, "relu or tanh.", NETWORK),
     EstimatorOption("input_limit", float, "Deviations from its mean that an input may lie; 5 suits pixels.", NETWORK),
     EstimatorOption("num_members", int, "Independent networks whose predictions are mixed.", NETWORK),
     EstimatorOption("num_draws", int, "Weight draws behind every prediction.", NETWORK),
     EstimatorOption("prior", str, "regularized_horseshoe, horseshoe or gaussian.", PRIOR),
-    EstimatorOption("unit_scale_prior", _numbers, "Half-Cauchy scale of the units; one number, or one a layer.", PRIOR),
-    EstimatorOption("layer_scale_prior", _numbers, "That of the layers: smaller switches more units off.", PRIOR),
-    EstimatorOption("output_scale_prior", float, "That of the output weights.", PRIOR),
-    EstimatorOption("linear_scale_prior", float, "That of the linear path.", PRIOR),
-    EstimatorOption("slab", _numbers, "Shape,rate of the inverse gamma that caps large weights.", PRIOR),
-    EstimatorOption("slab_sharing", str, "One slab a network, layer or unit.", PRIOR),
-    EstimatorOption("noise_prior", _numbers, "Shape,rate of the gamma on the noise precision.", PRIOR),
-    EstimatorOption("student_dof", float, "Degrees of freedom of Student-t noise.", PRIOR),
+    EstimatorOption(
+        "prior__unit_scale", _numbers, "Half-Cauchy scale of the units; one number, or one a layer.", PRIOR
+    ),
+    EstimatorOption("prior__layer_scale", _numbers, "That of the layers: smaller switches more units off.", PRIOR),
+    EstimatorOption("prior__output_scale", float, "That of the output weights.", PRIOR),
+    EstimatorOption("prior__linear_scale", float, "That of the linear path.", PRIOR),
+    EstimatorOption("prior__slab", _numbers, "Shape,rate of the inverse gamma that caps large weights.", PRIOR),
+    EstimatorOption("prior__slab_sharing", str, "One slab a network, layer or unit.", PRIOR),
+    EstimatorOption("likelihood__noise_prior", _numbers, "Shape,rate of the gamma on the noise precision.", PRIOR),
+    EstimatorOption("likelihood__dof", float, "Degrees of freedom of Student-t noise.", PRIOR),
     EstimatorOption("class_weight", str, "For classes: balanced.", TRAINING),
     EstimatorOption("label_noise", float, "Share of the labels that may be wrong.", PRIOR),
-    EstimatorOption("half_cauchy", str, "auxiliary (the paper's bound) or exact.", PRIOR),
-    EstimatorOption("learn_layer_scale", bool, "Learn the layers' shared scales, as the paper does.", PRIOR),
-    EstimatorOption("objective", str, "auto, moments or sampled.", TRAINING),
-    EstimatorOption("num_steps", _count_or_auto, "Optimizer steps, or auto.", TRAINING),
-    EstimatorOption("batch_size", _count_or_auto, "Rows in a step, or auto.", TRAINING),
-    EstimatorOption("learning_rate", float, "Adam's learning rate.", TRAINING),
-    EstimatorOption("schedule", str, "cosine or constant.", TRAINING),
-    EstimatorOption("average", float, "Decay of a running average that is then the fit; 0: the last step.", TRAINING),
-    EstimatorOption("kl_warmup", float, "Part of the steps over which the prior's weight climbs.", TRAINING),
-    EstimatorOption("kl_weight", float, "The prior's last weight; below 1 the rows count for more.", TRAINING),
-    EstimatorOption("drop_dead_units", _yes_no_auto, "Let dead units leave while training: auto, yes, no.", TRAINING),
-    EstimatorOption("early_stopping", bool, "Stop when rows held out from training stop gaining.", TRAINING),
-    EstimatorOption("validation_fraction", float, "How many rows early stopping holds out.", TRAINING),
-    EstimatorOption("patience", int, "Checks without gain before it stops.", TRAINING),
+    EstimatorOption("prior__half_cauchy", str, "auxiliary (the paper's bound) or exact.", PRIOR),
+    EstimatorOption("prior__learn_layer_scale", bool, "Learn the layers' shared scales, as the paper does.", PRIOR),
+    EstimatorOption("training__objective", str, "auto, moments or sampled.", TRAINING),
+    EstimatorOption("training__num_steps", _count_or_auto, "Optimizer steps, or auto.", TRAINING),
+    EstimatorOption("training__batch_size", _count_or_auto, "Rows in a step, or auto.", TRAINING),
+    EstimatorOption("training__learning_rate", float, "Adam's learning rate.", TRAINING),
+    EstimatorOption("training__schedule", str, "cosine or constant.", TRAINING),
+    EstimatorOption(
+        "training__average", float, "Decay of a running average that is then the fit; 0: the last step.", TRAINING
+    ),
+    EstimatorOption("training__kl_warmup", float, "Part of the steps over which the prior's weight climbs.", TRAINING),
+    EstimatorOption(
+        "training__kl_weight", float, "The prior's last weight; below 1 the rows count for more.", TRAINING
+    ),
+    EstimatorOption(
+        "training__drop_dead_units", _yes_no_auto, "Let dead units leave while training: auto, yes, no.", TRAINING
+    ),
+    EstimatorOption("training__early_stopping", bool, "Stop when rows held out from training stop gaining.", TRAINING),
+    EstimatorOption("training__validation_fraction", float, "How many rows early stopping holds out.", TRAINING),
+    EstimatorOption("training__patience", int, "Checks without gain before it stops.", TRAINING),
     EstimatorOption("n_jobs", int, "Members fitted at a time; default: all cores.", TRAINING),
 )
 
@@ -81,8 +94,7 @@ def with_estimator_options(command: Callable) -> Callable:
     own = [p for p in inspect.signature(command).parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     made = []
     for option in ESTIMATOR_OPTIONS:
-        flag = f"--{option.name.replace('_', '-')}"
-        flags = f"{flag}/--no-{flag[2:]}" if option.parse is bool else flag
+        flags = f"{option.flag}/--no-{option.flag[2:]}" if option.parse is bool else option.flag
         is_plain = isinstance(option.parse, type)
         kind = option.parse if is_plain else str
         metavar = None if is_plain else "TEXT"

@@ -33,10 +33,7 @@ def predict(
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model; 130 interrupted.
     """
     with plain_errors():
-        levels = quantile or [0.05, 0.5, 0.95]
-        if any(not 0 < level < 1 for level in levels):
-            raise ValueError(f"--quantile must lie strictly between 0 and 1, as in 0.9; got {levels}.")
-        _predict(model, table, output, levels, row_id, na_value or [], overwrite)
+        _predict(model, table, output, quantile or [0.05, 0.5, 0.95], row_id, na_value or [], overwrite)
 
 
 def _predict(folder, table, output, levels, row_ids, na_values, overwrite) -> None:
@@ -45,18 +42,15 @@ def _predict(folder, table, output, levels, row_ids, na_values, overwrite) -> No
     import pandas as pd
 
     from pritchel.cli.tables_out import table_writer
-    from pritchel.data.tables import TableError, iter_table
-    from pritchel.table_model import TableModel
+    from pritchel.tables.messages import TableError
+    from pritchel.tables.model import TableModel
+    from pritchel.tables.read import iter_table
 
     model = TableModel.load(folder)
     num_rows, told, start = 0, False, time.monotonic()
     with table_writer(output, overwrite) as write:
         for piece in iter_table(table, na_values):
-            ids = row_ids or [
-                name
-                for name, why in model.plan.left_out.items()
-                if name in piece.columns and why.endswith("like an id")
-            ]
+            ids = row_ids or [name for name in model.plan_.ids if name in piece.columns]
             missing = [name for name in ids if name not in piece.columns]
             if missing:
                 raise TableError(f"--id: the table has no column {', '.join(map(repr, missing))}.")
@@ -76,9 +70,8 @@ def _predict(folder, table, output, levels, row_ids, na_values, overwrite) -> No
 
 
 def _tell_extra_columns(model: Any, piece: Any, ids: list[str]) -> None:
-    known = (
-        {column.name for column in model.plan.columns} | set(model.plan.targets) | set(model.plan.left_out) | set(ids)
-    )
+    plan = model.plan_
+    known = {column.name for column in plan.columns} | {*plan.targets, *plan.left_out, *ids}
     extra = [str(name) for name in piece.columns if name not in known]
     if extra:
         say(f"Note: the model does not know, and does not use, column {', '.join(map(repr, extra))}.")

@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import AsJson, NaValues, Overwrite, plain_errors, print_json, say
+from pritchel.cli.common import AsJson, NaValues, Overwrite, plain_errors, print_json, warnings_told
 
 
 def prune(
     model: Annotated[Path, typer.Argument(help="Model folder.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the smaller model.", file_okay=False)],
-    delta: Annotated[float, typer.Option(help="A unit is dead if its scale is below this ...")] = 1e-3,
-    p0: Annotated[float, typer.Option(help="... with a probability above this.")] = 0.9,
+    threshold: Annotated[float, typer.Option(help="A unit is dead if its scale is below this ...")] = 1e-3,
+    probability: Annotated[float, typer.Option(help="... with a probability above this.")] = 0.9,
     fine_tune: Annotated[
         int, typer.Option("--fine-tune", min=0, help="Steps that move the weight means alone; needs --table.")
     ] = 0,
@@ -28,34 +28,19 @@ def prune(
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model.
     """
     with plain_errors():
-        import warnings
-
-        from pritchel.data.tables import read_table
-        from pritchel.files.folder import require_free
-        from pritchel.posterior.prune import PruneReports
-        from pritchel.table_model import TableModel
+        from pritchel.folder import require_free
+        from pritchel.tables.model import TableModel
+        from pritchel.tables.read import read_table
 
         require_free(output, overwrite)
-        if fine_tune and table is None:
-            raise ValueError("--fine-tune needs the training rows: add --table TABLE.")
         large = TableModel.load(model)
-        inputs = targets = None
-        if fine_tune and table is not None:
-            frame = read_table(table, na_value or [])
-            values, is_known = large.targets_of(frame)
-            inputs, targets = large.plan.encode(frame[is_known]), values[is_known]
-            targets = targets[:, 0] if targets.shape[1] == 1 else targets
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            small = large.estimator.prune(delta, p0, fine_tune, X=inputs, y=targets)
-        for warning in caught:
-            say(f"Note: {warning.message}")
-        notes = {name: value for name, value in large.notes.items() if name not in ("scores", "num_scored")}
-        TableModel(small, large.plan, notes).save(output, overwrite=overwrite)
-        report = small.prune_report_
-        reports = list(report) if isinstance(report, PruneReports) else [report]
+        frame = None if table is None else read_table(table, na_value or [])
+        with warnings_told():
+            small = large.prune(threshold, probability, fine_tune, frame=frame)
+        small.save(output, overwrite=overwrite)
+        reports = small.estimator_.prune_report_
         if as_json:
             print_json({"model": str(output), "reports": [one._asdict() for one in reports]})
         else:
-            typer.echo(str(report))
+            typer.echo(str(reports))
             typer.echo(f"Written: {output}")

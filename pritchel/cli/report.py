@@ -37,9 +37,9 @@ def report(
 
             typer.echo(f"Written: {reproduction_page(folder).write(output)}")
             return
-        from pritchel.data.tables import read_table
         from pritchel.report.model_page import model_page
-        from pritchel.table_model import TableModel
+        from pritchel.tables.model import TableModel
+        from pritchel.tables.read import read_table
 
         model = TableModel.load(folder)
         frame = None if table is None else read_table(table, na_value or [])

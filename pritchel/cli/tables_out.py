@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from pritchel.data.tables import TableError
+from pritchel.tables.messages import TableError
 
 
 @contextmanager

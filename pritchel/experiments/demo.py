@@ -57,7 +57,8 @@ def _fit_and_score(
     estimator.fit(train_X, train_y)
     say(f"  done in {time.perf_counter() - start:.1f} s")
     small = estimator.prune()
-    kept, offered = small.prune_report_.kept[0], small.prune_report_.offered[0]
+    report = small.prune_report_[0]
+    kept, offered = report.kept[0], report.offered[0]
     rows.append(DemoRow(name, "constant", "", constant_scores(train_y, test_y)))
     rows.append(DemoRow(name, "BayesianRidge", "", bayesian_ridge_scores(*split)))
     rows.append(DemoRow(name, "Pritchel", f"{offered}", estimator_scores(estimator, test_X, test_y)))

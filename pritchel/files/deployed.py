@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from pritchel.data.tables import MISSING, TablePlan
 from pritchel.files.expressions import Expression, ExpressionOps
 from pritchel.model.network import Weights
+from pritchel.tables.cells import MISSING
+from pritchel.tables.plan import TablePlan
 
 
 class Deployed(NamedTuple):

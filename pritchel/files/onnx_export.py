@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from pritchel.data.tables import Column
 from pritchel.files.deployed import Deployed
 from pritchel.files.expressions import Expression
+from pritchel.tables.plan import Column
 
 OPSET, ML_OPSET, IR_VERSION = 18, 3, 9
 

@@ -69,8 +69,8 @@ class Feed:
     @property
     def state(self) -> FeedState:
         """Where it stands."""
-        states = [json.dumps(rng.bit_generator.state) for rng in (self.batch_rng, self.noise_rng)]
-        return FeedState(*states, self.order)
+        batch_rng, noise_rng = (json.dumps(rng.bit_generator.state) for rng in (self.batch_rng, self.noise_rng))
+        return FeedState(batch_rng, noise_rng, self.order)
 
     def _rows(self, count: int) -> np.ndarray:
         while len(self.order) < count:

@@ -21,7 +21,6 @@ from pritchel.serial import encode, versions
 class MemberFit(NamedTuple):
     """One fitted network and how its fit went."""
 
-    index: int
     member: Member
     result: FitResult
 
@@ -110,8 +109,8 @@ def _run(before: Sequence[Member], trials: list[Trial], settings: FitSettings, e
         trials, settings, n_jobs=execution.n_jobs, on_progress=execution.on_progress, checkpoints=checkpoints
     )
     return [
-        MemberFit(index, before[index].reduced(result.guide, result.kept), result)
-        for index, result in enumerate(results)
+        MemberFit(member.reduced(result.guide, result.kept), result)
+        for member, result in zip(before, results, strict=False)
     ]
 
 

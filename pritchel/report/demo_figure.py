@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from pritchel.guide.prune_rule import DELTA
+from pritchel.guide.prune_rule import THRESHOLD
 from pritchel.report.axes import bare
 from pritchel.report.palette import BLUE, GREY, INK, RED
 
@@ -37,7 +37,7 @@ def draw_demo(estimator: Any, X: np.ndarray, y: np.ndarray, folder: Path) -> Pat
     left.set(xlabel="x", ylabel="y", title="Predictive distribution")
     left.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)
     left.set_ylim(min(y.min(), lower.min()) - 0.1, max(y.max(), upper.max()) + 0.9)
-    _draw_unit_scales(right, estimator.unit_scales_[0], int(estimator.units_kept_[0]))
+    _draw_unit_scales(right, estimator.unit_scales_[0][0], int(estimator.units_kept_[0, 0]))
     for axis in (left, right):
         bare(axis)
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,9 @@ def _draw_unit_scales(axis: Any, scales: np.ndarray, num_kept: int) -> None:
     rank = np.arange(1, len(ordered) + 1)
     axis.scatter(rank[:num_kept], ordered[:num_kept], s=9, color=RED, label=f"{num_kept} kept")
     axis.scatter(rank[num_kept:], ordered[num_kept:], s=9, color=GREY, label=f"{len(ordered) - num_kept} switched off")
-    axis.axhline(DELTA, color=INK, lw=0.8, ls=":")
-    axis.annotate(f"pruned below {DELTA:g}", (len(ordered), DELTA), va="bottom", ha="right", fontsize=8, color=INK)
+    axis.axhline(THRESHOLD, color=INK, lw=0.8, ls=":")
+    axis.annotate(
+        f"pruned below {THRESHOLD:g}", (len(ordered), THRESHOLD), va="bottom", ha="right", fontsize=8, color=INK
+    )
     axis.set(yscale="log", xlabel="unit, largest scale first", ylabel="scale of the weights into it", title="Units")
     axis.legend(frameon=False, fontsize=8, loc="upper right")

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pritchel.data.tables import Column
-from pritchel.posterior.diagnostics import input_norms
 from pritchel.report import model_figures as figures
 from pritchel.report.page import Page
-from pritchel.table_model import TableModel
+from pritchel.tables.encode import encode_inputs
+from pritchel.tables.model import TableModel
+from pritchel.tables.plan import Column
 
 MAX_BACKGROUND_ROWS, NUM_POINTS, NUM_FUNCTIONS, MAX_CURVES = 100, 25, 100, 4
 
@@ -17,11 +17,11 @@ MAX_BACKGROUND_ROWS, NUM_POINTS, NUM_FUNCTIONS, MAX_CURVES = 100, 25, 100, 4
 def add_dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) -> None:
     """The section on inputs: partial dependence on the strongest few, and the norms of all."""
     page.heading("What the strongest inputs do")
-    norms = _norms(model)
+    norms = model.input_norms()
     background = _background(model, frame)
     curves = {}
     for name in list(norms)[:MAX_CURVES]:
-        column = next(column for column in model.plan.columns if column.name == name)
+        column = next(column for column in model.plan_.columns if column.name == name)
         found = _curve(model, column, background)
         if found is not None:
             curves[name] = found
@@ -37,19 +37,11 @@ def add_dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) ->
     page.table(("input", "norm of its weights"), [(name, f"{norm:.3g}") for name, norm in norms.items()])
 
 
-def _norms(model: TableModel) -> dict[str, float]:
-    """The norm of each column's weights, over its features, largest first."""
-    squares: dict[str, float] = {}
-    for name, norm in zip(model.plan.column_of_feature(), input_norms(model.estimator.posterior_), strict=True):
-        squares[name] = squares.get(name, 0.0) + float(norm) ** 2
-    return {name: float(np.sqrt(squares[name])) for name in sorted(squares, key=lambda name: -squares[name])}
-
-
 def _answer_names(model: TableModel) -> list[str]:
     """What a prediction's columns are called: targets, or the first few classes."""
     if not model.has_classes:
-        return list(model.plan.targets)
-    labels = [f"P({model.plan.targets[0]} = {label})" for label in model.estimator.classes_]
+        return list(model.plan_.targets)
+    labels = [f"P({model.plan_.targets[0]} = {label})" for label in model.estimator_.classes_]
     return labels[1:] if len(labels) == 2 else labels[:MAX_CURVES]
 
 
@@ -59,7 +51,7 @@ def _background(model: TableModel, frame: pd.DataFrame | None) -> pd.DataFrame:
         rows = np.linspace(0, len(frame) - 1, min(len(frame), MAX_BACKGROUND_ROWS)).astype(int)
         return frame.iloc[rows].reset_index(drop=True)
     typical = {}
-    for column in model.plan.columns:
+    for column in model.plan_.columns:
         counts = column.summary.get("counts", {})
         typical[column.name] = column.fill if column.kind == "number" else max(counts, key=lambda v: counts[v])
     return pd.DataFrame([typical])
@@ -75,8 +67,8 @@ def _curve(model: TableModel, column: Column, background: pd.DataFrame) -> list[
     else:
         return None
     tables = [background.assign(**{column.name: value}) for value in values]
-    inputs = model.plan.encode(pd.concat(tables, ignore_index=True))
-    functions = model.estimator.posterior_.sample_functions(inputs, NUM_FUNCTIONS, 0)
+    inputs = encode_inputs(model.plan_, pd.concat(tables, ignore_index=True))
+    functions = model.estimator_.posterior_.sample_functions(inputs, NUM_FUNCTIONS, 0)
     averaged = functions.reshape(len(values), len(background), *functions.shape[1:]).mean(1)
     lower, upper = np.quantile(averaged, [0.05, 0.95], axis=-1)
     mean = averaged.mean(-1)

@@ -10,7 +10,7 @@ import numpy as np
 from cycler import cycler
 from matplotlib.figure import Figure
 
-from pritchel.guide.prune_rule import DELTA, surviving_units
+from pritchel.guide.prune_rule import THRESHOLD, log_scale_moments, surviving_units
 from pritchel.posterior.evaluate import calibration_curve, reliability_curve
 from pritchel.report.palette import BLUE, GREY, INK, PALE, RED, SERIES
 
@@ -45,15 +45,15 @@ def fit_trace(elbo: np.ndarray) -> bytes:
     """The bound against steps, a line a member, averaged over a few steps."""
     with _figure(7, 2.8) as (_, axes, picture):
         axis = axes[0, 0]
-        for index, trace in enumerate(np.atleast_2d(elbo)):
+        for index, trace in enumerate(elbo):
             width = max(1, len(trace) // 400)
             smooth = trace[: len(trace) // width * width].reshape(-1, width).mean(1)
             axis.plot((np.arange(len(smooth)) + 0.5) * width, smooth, lw=1.2, label=f"network {index + 1}")
-        late = np.atleast_2d(elbo)[:, elbo.shape[-1] // 20 :]
+        late = elbo[:, elbo.shape[1] // 20 :]
         low, high = np.nanquantile(late, [0.01, 1])
         axis.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
         axis.set(xlabel="step", ylabel="ELBO")
-        if len(np.atleast_2d(elbo)) > 1:
+        if len(elbo) > 1:
             axis.legend(frameon=False, fontsize=9)
     return picture[0]
 
@@ -66,11 +66,8 @@ def unit_scales(member: Any) -> bytes:
     guide = member.guide
     kept = surviving_units(guide)
     with _figure(7, 2.9, len(guide.layers)) as (_, axes, picture):
-        for index, (layer, axis) in enumerate(zip(guide.layers, axes[0], strict=True)):
-            mean, var = (np.asarray(part, float) for part in layer.log_unit_scale_moments())
-            shared = guide.log_layer_scales
-            mean = mean + float(shared.mean[index])
-            sd = np.sqrt(var + float(np.asarray(shared.var)[index]))
+        for index, ((mean, var), axis) in enumerate(zip(log_scale_moments(guide), axes[0], strict=True)):
+            sd = np.sqrt(var)
             order = np.argsort(-mean)
             is_kept = np.isin(order, kept[index])
             for chosen, color, label in ((is_kept, RED, "in use"), (~is_kept, GREY, "pruned")):
@@ -78,7 +75,7 @@ def unit_scales(member: Any) -> bytes:
                 centre, half = mean[order][chosen] / np.log(10), 1.645 * sd[order][chosen] / np.log(10)
                 if len(where):
                     axis.errorbar(where + 1, centre, half, fmt=".", color=color, ms=4, lw=1, label=label)
-            axis.axhline(np.log10(DELTA), color=INK, lw=0.8, ls="--")
+            axis.axhline(np.log10(THRESHOLD), color=INK, lw=0.8, ls="--")
             axis.set(
                 xlabel=f"unit, hidden layer {index + 1}", title=f"{len(kept[index])} of {member.offered[index]} in use"
             )

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pritchel.cli.options import ESTIMATOR_OPTIONS
-from pritchel.data.tables import Column
 from pritchel.report import model_figures as figures
 from pritchel.report.model_dependence import add_dependence
 from pritchel.report.page import Page
-from pritchel.table_model import TableModel
+from pritchel.serial import versions
+from pritchel.tables.model import TableModel
+from pritchel.tables.plan import Column
 
 
 def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str = "model") -> Page:
     """The page; with a table, predictions and calibration are of its rows, else of those held out from the fit."""
-    estimator, plan, notes = model.estimator, model.plan, model.notes
+    estimator, plan = model.estimator_, model.plan_
     outcome = _outcome(model, frame)
     targets = ", ".join(plan.targets)
     page = Page(
@@ -28,30 +28,30 @@ def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str =
     _units(page, model)
     _predictions(page, model, frame, outcome)
     add_dependence(page, model, frame)
-    _settings(page, model, notes)
+    _settings(page, model)
     return page
 
 
 def _outcome(model: TableModel, frame: pd.DataFrame | None) -> dict[str, Any] | None:
     """Observed values, predictions and PIT, and whose they are."""
-    if frame is not None and all(target in frame.columns for target in model.plan.targets):
+    if frame is not None and all(target in frame.columns for target in model.plan_.targets):
         outcome = model.evaluate(frame)
         scores = [score._asdict() for score in outcome.scores]
         arrays = {part: getattr(outcome, part) for part in ("observed", "mean", "sd", "pit")}
         checks = [check._asdict() for check in outcome.checks]
         whose = f"the {len(outcome.observed):,} rows of the given table"
         return {**arrays, "scores": scores, "checks": checks, "whose": whose}
-    if model.notes.get("scores") and "pit" in model.arrays:
-        whose = f"{model.notes['num_scored']:,} rows held out from the fit"
-        checks = model.notes.get("checks", [])  # a folder written before there were any has none
-        return {**model.arrays, "scores": model.notes["scores"], "checks": checks, "whose": whose}
+    if model.notes_.get("scores") and "pit" in model.arrays_:
+        whose = f"{model.notes_['num_scored']:,} rows held out from the fit"
+        checks = model.notes_.get("checks", [])  # a folder written before there were any has none
+        return {**model.arrays_, "scores": model.notes_["scores"], "checks": checks, "whose": whose}
     return None
 
 
 def _cards(model: TableModel, outcome: dict[str, Any] | None) -> list[tuple[str, str]]:
-    estimator = model.estimator
+    estimator = model.estimator_
     offered = sum(estimator.posterior_.members[0].offered)
-    kept = np.atleast_2d(estimator.units_kept_).sum(1).mean()
+    kept = estimator.units_kept_.sum(1).mean()
     cards = [("hidden units in use a network", f"{kept:.0f} of {offered}")]
     cards.append(("networks mixed", str(len(estimator.posterior_.members))))
     if outcome is not None:
@@ -68,15 +68,15 @@ def _cards(model: TableModel, outcome: dict[str, Any] | None) -> list[tuple[str,
 
 def _data(page: Page, model: TableModel) -> None:
     page.heading("The data")
-    source = model.notes.get("source")
+    source = model.notes_.get("source")
     if source:
         held = f", {source['holdout']:.0%} of them held out for scoring" if source.get("holdout") else ""
         page.text(f"{source['rows']:,} rows from {source['table']}{held}.")
     rows = []
-    for column in model.plan.columns:
+    for column in model.plan_.columns:
         rows.append((column.name, column.kind, *_summary(column)))
     page.table(("column", "kind", "missing", "typical values"), rows)
-    for name, reason in model.plan.left_out.items():
+    for name, reason in model.plan_.left_out.items():
         page.text(f"Left out: {name} ({reason}).", is_note=True)
 
 
@@ -94,16 +94,17 @@ def _summary(column: Column) -> tuple[str, str]:
 
 
 def _fit(page: Page, model: TableModel) -> None:
-    estimator = model.estimator
+    estimator = model.estimator_
     page.heading("The fit")
-    seconds = f" in {model.notes['seconds']:.0f} s" if "seconds" in model.notes else ""
+    seconds = f" in {model.notes_['seconds']:.0f} s" if "seconds" in model.notes_ else ""
     text = f"{estimator.n_iter_:,} steps{seconds}; ended: {', '.join(sorted(set(estimator.status_)))}. "
     text += "The evidence lower bound rises and levels off when a fit is done"
-    if estimator.kl_warmup > 0:
-        text += f"; the prior's weight climbs over the first {100 * estimator.kl_warmup:.0f} % of the steps, which can "
+    warmup = estimator.options().training.kl_warmup
+    if warmup > 0:
+        text += f"; the prior's weight climbs over the first {100 * warmup:.0f} % of the steps, which can "
         text += "pull it down for a while"
     page.text(f"{text}.")
-    picture = figures.fit_trace(np.asarray(estimator.elbo_))
+    picture = figures.fit_trace(estimator.elbo_)
     page.figure(picture, "Line plot of the evidence lower bound against training steps.")
     if estimator.is_collapsed_:
         page.text("On its own training rows the fit is no better than the constant predictor: do not use it.")
@@ -111,13 +112,13 @@ def _fit(page: Page, model: TableModel) -> None:
 
 def _units(page: Page, model: TableModel) -> None:
     page.heading("Which units lived")
-    estimator = model.estimator
+    estimator = model.estimator_
     members = estimator.posterior_.members
-    if members[0].guide.log_layer_scales is None:
+    if not members[0].guide.has_unit_scales():
         page.text("The Gaussian prior has no unit scales: every unit is in use and none can be pruned.")
         return
     rows = []
-    for index, (member, kept) in enumerate(zip(members, np.atleast_2d(estimator.units_kept_), strict=True)):
+    for index, (member, kept) in enumerate(zip(members, estimator.units_kept_, strict=True)):
         layers = [f"{k} of {o}" for k, o in zip(kept, member.offered, strict=True)]
         rows.append((f"network {index + 1}", ", ".join(layers), ", ".join(str(len(units)) for units in member.kept)))
     page.table(("", "in use (after pruning), a hidden layer", "present in the file"), rows)
@@ -135,11 +136,10 @@ def _expected_counts(
     """How many rows of the table are expected to have each count; needs the table."""
     if frame is None:
         return None
-    _, is_known = model.targets_of(frame)
-    inputs = model.plan.encode(frame[is_known])
+    inputs, _ = model.known_rows(frame)
     counts = np.arange(min(int(observed.max()) + 2, 60))
-    posterior = model.estimator.posterior_
-    shape = (len(inputs), len(model.plan.targets))
+    posterior = model.estimator_.posterior_
+    shape = (len(inputs), len(model.plan_.targets))
     below = [posterior.cdf(inputs, np.full(shape, float(count)))[:, target].sum() for count in counts]
     return np.diff(below, prepend=0.0)
 
@@ -177,12 +177,12 @@ def _number_predictions(page: Page, model: TableModel, frame: pd.DataFrame | Non
         rows.append(("", "constant predictor", *shown, "", "", "", ""))
     columns = ("target", "", "RMSE", "log-lik.", "CRPS", "50 % holds", "80 %", "90 %", "95 %")
     page.table(columns, rows)
-    for index, name in enumerate(model.plan.targets):
+    for index, name in enumerate(model.plan_.targets):
         observed, mean, sd, pit = (outcome[part][:, index] for part in ("observed", "mean", "sd", "pit"))
         page.figure(
             figures.parity(observed, mean, sd, name), f"Observed {name} against its prediction, near the diagonal."
         )
-        if not model.estimator.posterior_.likelihood.is_scaled:
+        if model.estimator_.posterior_.likelihood.has_counts:
             expected = _expected_counts(model, frame, index, observed)
             if expected is not None:
                 page.figure(
@@ -205,7 +205,7 @@ def _class_predictions(page: Page, model: TableModel, outcome: dict[str, Any]) -
     constant = (f"{score['constant_accuracy']:.1%}", f"{score['constant_log_likelihood']:.3f}", "", "")
     rows = [("model", *shown, f"{score['calibration_error']:.3f}"), ("constant predictor", *constant)]
     page.table(("", "accuracy", "log-lik.", "Brier", "calibration error"), rows)
-    labels = [str(label) for label in model.estimator.classes_]
+    labels = [str(label) for label in model.estimator_.classes_]
     observed = outcome["observed"][:, 0].astype(int)
     page.figure(
         figures.confusion(observed, outcome["mean"].argmax(1), labels),
@@ -219,38 +219,15 @@ def _class_predictions(page: Page, model: TableModel, outcome: dict[str, Any]) -
     )
 
 
-def _settings(page: Page, model: TableModel, notes: dict[str, Any]) -> None:
+def _settings(page: Page, model: TableModel) -> None:
     page.heading("Settings, and how to do it again")
-    source = notes.get("source")
-    if source:
-        page.code(_command(model, source))
-    settings = model.spec.get("settings", {})
-    page.table(("setting", "value"), [(key, _shown(value)) for key, value in settings.items()])
-    versions = model.spec.get("versions", {})
-    page.text("Made with " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".", is_note=True)
-
-
-def _command(model: TableModel, source: dict[str, Any]) -> str:
-    """The `pritchel fit` that makes this model again."""
-    defaults = type(model.estimator)().get_params()
-    words = ["pritchel", "fit", source["table"]]
-    for target in model.plan.targets:
-        words += ["--target", target]
-    for name, reason in model.plan.left_out.items():
-        if reason == "as told":
-            words += ["--drop", name]
-    words += ["--seed", str(source["seed"]), "--holdout", f"{source['holdout']:g}"]
-    if getattr(model.estimator, "likelihood", "gaussian") != "gaussian":
-        words += ["--likelihood", model.estimator.likelihood]
-    for option in ESTIMATOR_OPTIONS:
-        value = getattr(model.estimator, option.name, None)
-        if option.name in defaults and value != defaults[option.name] and value is not None:
-            flag = option.name.replace("_", "-")
-            if isinstance(value, bool) and option.parse is bool:
-                words.append(f"--{flag}" if value else f"--no-{flag}")
-            else:
-                words += [f"--{flag}", _shown(value).replace(" ", "").replace("True", "yes").replace("False", "no")]
-    return shlex.join(words)
+    command = model.notes_.get("source", {}).get("command")
+    if command:  # a model fitted in Python has none; its settings say how
+        page.code(shlex.join(map(str, command)))
+    settings = model.estimator_.get_params()
+    page.table(("setting", "value"), [(key, _shown(settings[key])) for key in sorted(settings)])
+    made_with = model.spec_.get("versions") or versions()
+    page.text("Made with " + ", ".join(f"{name} {version}" for name, version in made_with.items()) + ".", is_note=True)
 
 
 def _shown(value: Any) -> str:

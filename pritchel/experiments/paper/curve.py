@@ -31,7 +31,7 @@ def fit_curve(key: Key) -> dict[str, Any]:
         "noise_sd": round(float(spread.aleatoric.mean()), 4),
         "coverage": round(scores.coverage, 4),
         "ll": round(scores.log_likelihood, 4),
-        "kept": int(estimator.units_kept_[0]),
+        "kept": int(estimator.units_kept_[0, 0]),
         "collapsed": estimator.is_collapsed_,
     }
     if seed == 0:

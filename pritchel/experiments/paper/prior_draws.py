@@ -30,7 +30,7 @@ def draw(key: Key) -> dict[str, Any]:
     functions = {}
     for prior in PRIORS:
         model = HorseshoeRegressor.paper(
-            hidden=(key["units"],), prior=prior, activation="tanh", layer_scale_prior=key["layer_scale"]
+            hidden=(key["units"],), prior=prior, activation="tanh", prior__layer_scale=key["layer_scale"]
         )
         functions[prior] = model.prior_predictive(GRID[:, None], key["draws"], random_state=key["seed"])
     slopes = {prior: np.sqrt(np.mean(np.diff(f, axis=0) ** 2, axis=0)) for prior, f in functions.items()}

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from pritchel.estimators.base import default_steps
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.experiments.records import Key
+from pritchel.infer.options import default_steps
 
 SETTINGS = ("paper", "ours")
 NAMES = {"paper": "the paper's settings", "ours": "our settings"}
@@ -13,8 +13,8 @@ VMG_STEPS_FACTOR = 2.5  # VMG's learning rate is a fifth of the paper's: it is g
 
 # VMG as Louizos and Welling train it; `HorseshoeRegressor.paper` has the rest.
 VMG = {
-    "learning_rate": 1e-3,
-    "average": 0.999,
+    "training__learning_rate": 1e-3,
+    "training__average": 0.999,
     "prior": "gaussian",
     "family": "vmg",
 }
@@ -33,15 +33,16 @@ def make_estimator(key: Key, num_rows: int, target_sd: float = 1.0) -> Horseshoe
         "hidden": (key["units"],),
         "prior": key["prior"],
         "family": key["family"],
-        "num_steps": steps,
+        "training__num_steps": steps,
         "random_state": key["split"],
         "progress": False,
         "n_jobs": 1,
     }
     if key["settings"] == "ours":
-        return HorseshoeRegressor(**options, linear=False, num_members=1, drop_dead_units=False)
+        fixed = {"linear": False, "num_members": 1, "training__drop_dead_units": False}
+        return HorseshoeRegressor().set_params(**options, **fixed)
     if key["family"] == "vmg":
-        options |= VMG | {"num_steps": round(VMG_STEPS_FACTOR * steps)}
+        options |= VMG | {"training__num_steps": round(VMG_STEPS_FACTOR * steps)}
     if key["settings"] == "original":
-        options["noise_prior"] = (6.0, 6.0 / target_sd**2)
+        options["likelihood__noise_prior"] = (6.0, 6.0 / target_sd**2)
     return HorseshoeRegressor.paper(**options)

@@ -11,14 +11,14 @@ from pritchel.experiments.paper.settings import NARROW, WIDE, make_estimator
 from pritchel.experiments.records import Key, Record, matching
 from pritchel.experiments.scores import constant_scores, estimator_scores
 from pritchel.experiments.statistics import Interval, t_interval
-from pritchel.guide.prune_rule import DELTA
+from pritchel.guide.prune_rule import THRESHOLD
 
 RECORDS = "tables"
 # Both have eight inputs: they share what is compiled.
 QUICK_TABLES, QUICK_SPLITS, QUICK_STEPS = ("energy", "concrete"), 2, 800
 QUICK_UNITS = {NARROW: 20, WIDE: 60}
 FEWER_SPLITS = {"protein": 5, "year": 1}
-YEAR_DELTA = 1e-5
+YEAR_THRESHOLD = 1e-5
 FINE_TUNE_STEPS = 1000
 NUM_NORMS = 50
 
@@ -63,7 +63,7 @@ def fit_table(key: Key) -> dict[str, Any]:
         train_X, train_y, test_X, test_y = test_X, test_y, train_X, train_y
     estimator = make_estimator(key, len(train_y), float(train_y.std())).fit(train_X, train_y)
     constant = constant_scores(train_y, test_y)
-    norms = np.sort(estimator.weight_norms_[0])
+    norms = np.sort(estimator.weight_norms_[0][0])
     result: dict[str, Any] = {
         **_scores(estimator, test_X, test_y),
         "train_rows": len(train_y),
@@ -75,11 +75,11 @@ def fit_table(key: Key) -> dict[str, Any]:
     }
     is_wide = key["units"] in (WIDE, QUICK_UNITS[WIDE])
     if key["family"] == "structured" and is_wide and key["rows"] == "most":
-        delta = YEAR_DELTA if key["data"] == "year" else DELTA
+        threshold = YEAR_THRESHOLD if key["data"] == "year" else THRESHOLD
         steps = FINE_TUNE_STEPS if key["steps"] is None else key["steps"] // 4
-        pruned = estimator.prune(delta)
+        pruned = estimator.prune(threshold)
         result["pruned"] = _scores(pruned, test_X, test_y)
-        tuned = estimator.prune(delta, fine_tune_steps=steps) if pruned.prune_report_.kept[0] else pruned
+        tuned = estimator.prune(threshold, fine_tune_steps=steps) if pruned.prune_report_[0].kept[0] else pruned
         result["tuned"] = _scores(tuned, test_X, test_y)
     return result
 
@@ -91,7 +91,7 @@ def _scores(estimator: HorseshoeRegressor, X: np.ndarray, y: np.ndarray) -> dict
         "rmse": _digits(scores.rmse),
         "ll": _digits(scores.log_likelihood),
         "coverage": round(scores.coverage, 3),
-        "kept": int(report.kept[0] if report is not None else estimator.units_kept_[0]),
+        "kept": int(report[0].kept[0] if report is not None else estimator.units_kept_[0, 0]),
     }
 
 

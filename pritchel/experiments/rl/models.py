@@ -14,6 +14,7 @@ from pritchel.estimators.dynamics import Dynamics, DynamicsModel, in_raw_units, 
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.experiments.rl.collect import Transitions
 from pritchel.experiments.rl.settings import Protocol
+from pritchel.infer.options import Training
 from pritchel.model.network import Weights, forward
 
 NUM_PREDICTIVE_DRAWS = 100
@@ -63,7 +64,7 @@ def fit_model(method: Method, protocol: Protocol, train: Transitions, test: Tran
     some = dynamics[:NUM_PREDICTIVE_DRAWS]
     mean, spread = _moments(some, jnp.asarray(test.states, float), jnp.asarray(test.actions))
     facts = {
-        "units_kept": np.asarray(model.estimator_.units_kept_).tolist(),
+        "units_kept": model.estimator_.units_kept_.tolist(),
         "is_collapsed": bool(model.estimator_.is_collapsed_),
         "epistemic": np.sqrt((np.asarray(spread, float) ** 2).mean(0)).tolist(),
     }
@@ -81,13 +82,13 @@ def _moments(draws: Dynamics, states: Any, actions: Any) -> tuple[Any, Any]:
 def _estimator(method: Method, protocol: Protocol, seed: int) -> HorseshoeRegressor:
     common = {"random_state": seed, "progress": False, "n_jobs": 1}
     if method.kind == "defaults":
-        return HorseshoeRegressor(num_steps=protocol.default_steps, **common)
+        return HorseshoeRegressor(training=Training(num_steps=protocol.default_steps), **common)
     changes: dict[str, Any] = {} if method.kind == "structured" else {"prior": "gaussian", "family": "factorized"}
     return HorseshoeRegressor.paper(
         hidden=method.hidden,
-        learning_rate=protocol.learning_rate,
-        batch_size=protocol.batch_size,
-        num_steps=num_fit_steps(protocol),
+        training__learning_rate=protocol.learning_rate,
+        training__batch_size=protocol.batch_size,
+        training__num_steps=num_fit_steps(protocol),
         num_draws=NUM_PREDICTIVE_DRAWS,
         **common,
         **changes,

@@ -1,6 +1,6 @@
 """The protocol's numbers, each from the paper unless a note says otherwise, and the paper's table."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pritchel.experiments.rl.acrobot import Acrobot
 from pritchel.experiments.rl.domain import Domain
@@ -25,7 +25,7 @@ class Protocol(NamedTuple):
     num_late: int = 5  # snapshots that are tested; not in the paper
     num_episodes: int = 100  # a snapshot and test; not in the paper
     num_curve_episodes: int = 20  # for each point of the learning curve
-    default_steps: int | str = "auto"  # of the library's default fit
+    default_steps: int | Literal["auto"] = "auto"  # of the library's default fit
 
 
 _SMALL = {"hidden": (64, 64), "batch_size": 32}

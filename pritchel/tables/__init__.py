@@ -1,0 +1,1 @@
+"""Tables: a data frame in, a fitted model and its answers by row out."""

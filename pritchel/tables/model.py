@@ -1,0 +1,272 @@
+"""`TableModel`: columns by name in, predictions by row out."""
+
+import copy
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from pritchel import checks
+from pritchel.estimators.classifier import HorseshoeClassifier
+from pritchel.estimators.regressor import HorseshoeRegressor
+from pritchel.estimators.saved import Saved, load_saved, save_estimator
+from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
+from pritchel.model.likelihoods import LIKELIHOODS
+from pritchel.posterior.diagnostics import input_norms
+from pritchel.posterior.evaluate import Evaluation
+from pritchel.settings import name_of
+from pritchel.tables.cells import listed
+from pritchel.tables.encode import encode_inputs, known_labels, target_values
+from pritchel.tables.messages import Message, TableError
+from pritchel.tables.plan import TablePlan, plan_arrays
+from pritchel.tables.read import named
+from pritchel.tables.training import (
+    TrainingTable,
+    asks_for_classes,
+    fit_and_score,
+    one_or_more,
+    remarks,
+    training_table,
+)
+
+
+class TableModel(BaseEstimator):
+    """A regressor or classifier for a data frame: columns by name, with categories and gaps, as a table has them.
+
+    Missing values and categories are taken care of; constant and id-like columns are left out; dates are refused with
+    advice. A part of the rows is held out, and the fit is scored on them against the constant predictor.
+
+    Parameters
+    ----------
+    estimator : an unfitted `HorseshoeRegressor` or `HorseshoeClassifier`, which is copied; None for the one that the
+        target asks for, with its defaults. Its `checkpoint` is a folder for the checkpoints of all fits.
+    likelihood : "auto" (classes for texts, else what the estimator says), or the name of one, as "poisson" or
+        "categorical", which takes numbers as classes.
+    drop : columns to leave out.
+    keep : columns to use although they look like an id or are constant.
+    holdout : part of the rows kept from the fit, to score it on; 0 for none.
+    refit : after scoring, fit again to all rows.
+    random_state : an integer that fixes the split, and the fit of an estimator without a `random_state` of its own.
+
+    Attributes
+    ----------
+    estimator_ : the fitted estimator. It knows the columns as `plan_.feature_names()`.
+    plan_ : how columns become inputs, and why others are left out.
+    notes_ : scores on the rows held out, predictive checks, seconds, and the source of the rows; plain values.
+    arrays_ : of the rows held out: "observed", "mean", "sd" and "pit".
+    spec_ : what the model folder says, of a model that was loaded.
+    """
+
+    estimator_: Any
+    plan_: TablePlan
+    notes_: dict[str, Any]
+    arrays_: dict[str, np.ndarray]
+    spec_: dict[str, Any]
+
+    def __init__(
+        self,
+        estimator: HorseshoeRegressor | HorseshoeClassifier | None = None,
+        *,
+        likelihood: str = "auto",
+        drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        holdout: float = 0.1,
+        refit: bool = False,
+        random_state: int | None = 0,
+    ):
+        self.estimator = estimator
+        self.likelihood = likelihood
+        self.drop = drop
+        self.keep = keep
+        self.holdout = holdout
+        self.refit = refit
+        self.random_state = random_state
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        plan: TablePlan,
+        notes: dict[str, Any] | None = None,
+        arrays: dict[str, np.ndarray] | None = None,
+        spec: dict[str, Any] | None = None,
+    ) -> Self:
+        """A model around an estimator that is fitted already, to inputs that the plan makes."""
+        model = cls(clone(estimator))
+        model.estimator_, model.plan_ = estimator, plan
+        model.notes_, model.arrays_, model.spec_ = notes or {}, arrays or {}, spec or {}
+        return model
+
+    def fit(
+        self, frame: pd.DataFrame, target: str | Sequence[str], *, say: Callable[[Message], Any] | None = None
+    ) -> Self:
+        """Fit to a table that has the target, or several; rows without it are dropped.
+
+        `say` is told, in sentences, how the table is taken and what is being done; `say=print` shows them.
+        """
+        frame = named(frame)
+        tell = say or (lambda message: None)
+        checks.check_number("holdout", self.holdout, at_least=0, at_most=0.9)
+        targets, drop, keep = map(_names, (target, self.drop, self.keep))
+        classes = asks_for_classes(frame, targets, self.likelihood, self.estimator)
+        estimator = self._new_estimator(classes)
+        choice = {"holdout": self.holdout, "seed": self.random_state, "classes": classes}
+        data = training_table(frame, targets, drop=drop, keep=keep, **choice)
+        is_untold = self.likelihood == "auto" and getattr(estimator, "likelihood", None) == "gaussian"
+        for message in remarks(data, classes=classes, may_hold_codes=is_untold):
+            tell(message)
+        notes, arrays = self._fit_part("fit", estimator, data)
+        num_dropped = len(data.rows_without_target)
+        source = {"table": "a data frame", "rows": len(frame), "without_target": num_dropped}
+        source |= {"seed": self.random_state, "holdout": self.holdout}
+        if self.refit and "interrupted" not in estimator.status_ and data.is_held_out.any():
+            tell(Message("Fitting again to all rows ..."))
+            self._fit_part("refit", estimator, data.none_held_out())
+            source["refit"] = True
+        self.estimator_, self.plan_ = estimator, data.plan
+        self.notes_, self.arrays_, self.spec_ = {**notes, "source": source}, arrays, {}
+        return self
+
+    def predict(self, frame: pd.DataFrame, quantiles: Sequence[float] = (), first_row: int = 0) -> pd.DataFrame:
+        """Mean, standard deviation and quantiles, a column each; several targets: with the target's name before it.
+
+        Of classes: the most probable one and the probability of each. `first_row` is the number of the first row, for
+        messages about a table that comes in pieces.
+        """
+        check_is_fitted(self)
+        if not all(0 < level < 1 for level in quantiles):
+            raise TableError(f"{{option}} must lie strictly between 0 and 1, as in 0.9; got {quantiles}.", "quantiles")
+        inputs = encode_inputs(self.plan_, named(frame), first_row)
+        posterior = self.estimator_.posterior_
+        mean, spread = posterior.mean_std(inputs)
+        if self.has_classes:
+            labels = self.estimator_.classes_
+            answer = pd.DataFrame({"class": labels[mean.argmax(1)]}, index=frame.index)
+            return answer.assign(**{f"p_{label}": mean[:, index] for index, label in enumerate(labels)})
+        levels = posterior.quantiles(inputs, np.asarray(quantiles)) if len(quantiles) else np.zeros((*mean.shape, 0))
+        columns = {}
+        for index, target in enumerate(self.plan_.targets):
+            before = "" if len(self.plan_.targets) == 1 else f"{target}_"
+            columns[f"{before}mean"], columns[f"{before}sd"] = mean[:, index], spread.total[:, index]
+            for position, level in enumerate(quantiles):
+                columns[f"{before}q{100 * level:g}"] = levels[:, index, position]
+        return pd.DataFrame(columns, index=frame.index)
+
+    def evaluate(self, frame: pd.DataFrame) -> Evaluation:
+        """Scores on a table that has the targets; rows without them are left out."""
+        inputs, values = self.known_rows(frame)
+        return self.estimator_.evaluate(inputs, one_or_more(values), names=list(self.plan_.targets))
+
+    def prune(
+        self,
+        threshold: float = THRESHOLD,
+        probability: float = PROBABILITY,
+        fine_tune_steps: int = 0,
+        *,
+        frame: pd.DataFrame | None = None,
+    ) -> "TableModel":
+        """A model without the units whose scale is below a threshold with more than some probability.
+
+        `fine_tune_steps` more steps then move the weight means alone; they need the training table as `frame`. Scores
+        of the larger model are left behind.
+        """
+        check_is_fitted(self)
+        rows = {}
+        if fine_tune_steps:
+            if frame is None:
+                raise TableError("Fine-tuning needs the training rows: give them with {option}.", "frame")
+            inputs, values = self.known_rows(frame)
+            rows = {"X": inputs, "y": one_or_more(values)}
+        smaller = copy.copy(self)
+        smaller.estimator_ = self.estimator_.prune(threshold, probability, fine_tune_steps, **rows)
+        smaller.notes_ = {name: note for name, note in self.notes_.items() if name not in ("scores", "num_scored")}
+        smaller.arrays_, smaller.spec_ = {}, {}
+        return smaller
+
+    def save(self, path: str | os.PathLike, overwrite: bool = False) -> Path:
+        """Write the model folder: spec.json, weights.safetensors and a README.md card."""
+        check_is_fitted(self)
+        table = self.plan_.to_json()
+        kept = {"notes": self.notes_, "arrays": self.arrays_}
+        return save_estimator(Path(path), self.estimator_, table=table, **kept, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Self:
+        """A model folder; of an estimator fitted to arrays, with columns x1, x2, ... and a target y."""
+        return cls.of_saved(load_saved(Path(path)), path)
+
+    @classmethod
+    def of_saved(cls, saved: Saved, path: str | os.PathLike) -> Self:
+        """The model of a folder that has been read."""
+        if not isinstance(saved.model, (HorseshoeRegressor, HorseshoeClassifier)):
+            raise TableError(f"{path} holds a {type(saved.model).__name__}, which does not predict from tables.")
+        plan = plan_arrays(saved.model) if saved.table is None else TablePlan.from_json(saved.table)
+        if len(plan.feature_names()) != saved.model.n_features_in_:
+            raise TableError(f"{path}: the columns in spec.json do not make the inputs of the network.")
+        return cls.of(saved.model, plan, saved.notes, saved.arrays, saved.spec)
+
+    def input_norms(self) -> dict[str, float]:
+        """The norm of the weights that leave each column, over its inputs and the posterior's draws; largest first."""
+        check_is_fitted(self)
+        squares: dict[str, float] = {}
+        for name, norm in zip(self.plan_.column_of_feature(), input_norms(self.estimator_.posterior_), strict=True):
+            squares[name] = squares.get(name, 0.0) + float(norm) ** 2
+        return {name: float(np.sqrt(squares[name])) for name in sorted(squares, key=lambda name: -squares[name])}
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether it predicts classes."""
+        return self.estimator_.posterior_.likelihood.has_classes
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C cut the fit short."""
+        return "interrupted" in self.estimator_.status_
+
+    def known_rows(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs, and targets of shape (rows, targets), of the rows of a table that have all targets."""
+        check_is_fitted(self)
+        frame, targets = named(frame), self.plan_.targets
+        missing = [name for name in targets if name not in frame.columns]
+        if missing:
+            raise TableError(f"The table has no column {listed(missing)} to compare predictions with.")
+        if self.has_classes:
+            values, is_known = known_labels(frame, targets[0], self.estimator_.classes_)
+        else:
+            values, is_known = target_values(frame, targets)
+        if not is_known.any():
+            raise TableError(f"No row has {listed(targets)}: there is nothing to score.")
+        return encode_inputs(self.plan_, frame[is_known]), values[is_known]
+
+    def _new_estimator(self, classes: bool) -> Any:
+        kind = HorseshoeClassifier if classes else HorseshoeRegressor
+        estimator: Any = kind() if self.estimator is None else clone(self.estimator)
+        if not isinstance(estimator, kind):
+            raise TableError(
+                f"{{option}} asks for a {kind.__name__}; the estimator is a {type(estimator).__name__}.",
+                "likelihood",
+                self.likelihood,
+            )
+        if self.likelihood != "auto" and self.likelihood != name_of(LIKELIHOODS, estimator.likelihood_settings()):
+            estimator.set_params(likelihood=self.likelihood)
+        if estimator.random_state is None:
+            estimator.set_params(random_state=self.random_state)
+        return estimator
+
+    def _fit_part(self, part: str, estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Fit and score, with the checkpoints of this part in a folder of its own."""
+        folder = None if self.estimator is None else self.estimator.checkpoint
+        estimator.set_params(checkpoint=None if folder is None else Path(folder) / part)
+        outcome = fit_and_score(estimator, data)
+        estimator.set_params(checkpoint=None)
+        return outcome
+
+
+def _names(value: str | Sequence[str]) -> list[str]:
+    """One name or several as a list."""
+    return [value] if isinstance(value, str) else list(value)

@@ -1,0 +1,141 @@
+"""A table made ready for a fit: which rows it learns from, which it is scored on, and what that leaves to say."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+
+from pritchel.model.likelihoods import LIKELIHOODS
+from pritchel.posterior.evaluate import Evaluation
+from pritchel.tables.encode import class_labels, encode_inputs, target_values
+from pritchel.tables.messages import Message, Option, TableError
+from pritchel.tables.plan import TablePlan, holds_classes, plan_table
+
+MAX_CODES = 10
+MAX_ROWS_NAMED = 5
+FEW_ROWS = 20
+
+
+class TrainingTable(NamedTuple):
+    """A table ready to be fitted to, some of its rows set aside."""
+
+    plan: TablePlan
+    inputs: np.ndarray
+    targets: np.ndarray  # (rows, targets)
+    is_held_out: np.ndarray
+    rows_without_target: tuple[int, ...]  # numbered from 1, as messages number them
+
+    def rows(self, held_out: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs and targets of the rows held out, or of the others; one target comes as a vector."""
+        chosen = self.is_held_out == held_out
+        targets = self.targets[chosen]
+        return self.inputs[chosen], one_or_more(targets)
+
+    def none_held_out(self) -> "TrainingTable":
+        """The same table with every row to be fitted to."""
+        return self._replace(is_held_out=np.zeros_like(self.is_held_out))
+
+
+def one_or_more(values: np.ndarray) -> np.ndarray:
+    """One target as a vector, several as they are."""
+    return values[:, 0] if values.shape[1] == 1 else values
+
+
+def asks_for_classes(
+    frame: pd.DataFrame, targets: Sequence[str], likelihood: str = "auto", estimator: Any = None
+) -> bool:
+    """Whether a table with these targets is a matter of classes: as told, as the estimator is, or as it looks."""
+    if likelihood not in ("auto", *LIKELIHOODS):
+        raise TableError(f"{{option}} must be one of auto, {', '.join(LIKELIHOODS)}; got {likelihood!r}.", "likelihood")
+    if likelihood != "auto":
+        classes = LIKELIHOODS[likelihood].kind.has_classes
+    else:
+        classes = holds_classes(frame, targets) if estimator is None else is_classifier(estimator)
+    if classes and len(targets) != 1:
+        raise TableError("A model of classes has one {option}.", "target")
+    return classes
+
+
+def training_table(
+    frame: pd.DataFrame,
+    targets: Sequence[str],
+    *,
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    holdout: float = 0.1,
+    seed: int | None = 0,
+    classes: bool = False,
+) -> TrainingTable:
+    """Plan the columns and set a random part of the rows aside; rows without a target are dropped."""
+    plan = plan_table(frame, targets, drop, keep)
+    values, is_known = class_labels(frame, targets[0]) if classes else target_values(frame, targets)
+    num_known = int(is_known.sum())
+    if num_known < 2:
+        raise TableError(f"Only {num_known} row(s) have all targets ({', '.join(targets)}); at least two are needed.")
+    num_held_out = round(holdout * num_known)
+    if num_known - num_held_out < 2:
+        raise TableError(f"{{option}} leaves fewer than two of the {num_known} rows to fit.", "holdout", holdout)
+    is_held_out = np.zeros(num_known, bool)
+    is_held_out[np.random.default_rng(seed).permutation(num_known)[:num_held_out]] = True
+    rows_without_target = tuple(int(row) + 1 for row in np.flatnonzero(~is_known))
+    return TrainingTable(plan, encode_inputs(plan, frame[is_known]), values[is_known], is_held_out, rows_without_target)
+
+
+def remarks(data: TrainingTable, *, classes: bool, may_hold_codes: bool) -> Iterator[Message]:
+    """What to tell about a table before its fit: how its targets are taken, which rows were dropped, hardly any left.
+
+    `may_hold_codes`: nobody has said that the targets are plain numbers.
+    """
+    if classes:
+        labels, counts = np.unique(data.targets.astype(str), return_counts=True)
+        shown = ", ".join(f"{label} ({count})" for label, count in zip(labels, counts, strict=True))
+        yield Message(f"{data.plan.targets[0]} is taken as {len(labels)} classes: {shown}")
+    elif may_hold_codes:
+        for target, values in zip(data.plan.targets, data.targets.T, strict=True):
+            yield from _remark_on_codes(target, values)
+    dropped = data.rows_without_target
+    if dropped:
+        named = ", ".join(map(str, dropped[:MAX_ROWS_NAMED])) + (", ..." if len(dropped) > MAX_ROWS_NAMED else "")
+        yield Message(f"Dropped: {len(dropped)} row(s) without a target, or cut short (row {named})")
+    num_fitted = int((~data.is_held_out).sum())
+    if num_fitted < FEW_ROWS:
+        yield Message(f"Only {num_fitted} rows are left to fit: expect little more than the constant predictor.")
+
+
+def _remark_on_codes(target: str, values: np.ndarray) -> Iterator[Message]:
+    """Few distinct whole numbers may be codes of classes, or counts; they are taken as numbers unless told."""
+    distinct = np.unique(values)
+    if len(distinct) <= min(MAX_CODES, len(values) // 2) and np.array_equal(distinct, np.round(distinct)):
+        yield Message(
+            f"{target} has {len(distinct)} distinct whole numbers and is taken as numbers; for classes add "
+            "{option}, for counts {option}.",
+            (Option("likelihood", "categorical"), Option("likelihood", "poisson")),
+        )
+
+
+def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Fit to the rows not held out and score on the others: notes for a model folder, and their arrays."""
+    start = time.perf_counter()
+    estimator.fit(*data.rows(held_out=False))
+    notes: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 2)}
+    if not data.is_held_out.any():
+        return notes, {}
+    inputs, targets = data.rows(held_out=True)
+    train = one_or_more(data.targets[~data.is_held_out])
+    outcome = estimator.evaluate(inputs, targets, names=list(data.plan.targets), train_y=train)
+    arrays = {name: np.asarray(getattr(outcome, name), float) for name in ("observed", "mean", "sd", "pit")}
+    return notes | score_notes(outcome), arrays
+
+
+def score_notes(outcome: Evaluation) -> dict[str, Any]:
+    """Scores and predictive checks as plain values."""
+    scores = [{name: _plain(value) for name, value in score._asdict().items()} for score in outcome.scores]
+    checks = [check._asdict() for check in outcome.checks]
+    return {"scores": scores, "num_scored": len(outcome.observed), "checks": checks}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
