@@ -16,12 +16,13 @@ def fit_pritchel() -> None:
     from pritchel.data.sources import load_uci
 
     train_X, train_y, _, _ = load_uci("boston").split(0)
-    HorseshoeRegressor(hidden=(50,), num_members=1, num_steps=NUM_STEPS, progress=False).fit(train_X, train_y)
+    HorseshoeRegressor().set_params(hidden=(50,), num_members=1, training__num_steps=NUM_STEPS, progress=False).fit(
+        train_X, train_y
+    )
 
 
 def fit_plain() -> None:
     from peers import STEPS, PlainNetwork, batches, pritchel_trial, uci_problem
-
     from pritchel.infer.fit import FitSettings
 
     problem = uci_problem("boston")
@@ -33,7 +34,6 @@ def fit_plain() -> None:
 
 def fit_numpyro() -> None:
     from peers import STEPS, NumPyroNetwork, batches, pritchel_trial, uci_problem
-
     from pritchel.infer.fit import FitSettings
 
     problem = uci_problem("boston")

@@ -3,12 +3,12 @@
 import numpy as np
 from common import median_seconds, table, verdict, with_error, write
 from peers import STEPS, PlainNetwork, batches, pritchel_trial, uci_problem
+from pritchel.infer.fit import FitSettings, fit
 
 from pritchel import HorseshoeRegressor
 from pritchel.data.sources import load_uci
 from pritchel.experiments.runs import run_splits
 from pritchel.guide.prune_rule import surviving_units
-from pritchel.infer.fit import FitSettings, fit
 
 NUM_STEPS = 8000
 SETS = ("yacht", "boston", "energy", "concrete", "wine")
@@ -48,8 +48,12 @@ def outcome(splits: range) -> tuple[list[str], list]:
             runs[drop] = run_splits(
                 load_uci(name),
                 splits,
-                lambda split, drop=drop: HorseshoeRegressor(
-                    hidden=(500,), num_members=1, num_steps=NUM_STEPS, drop_dead_units=drop, random_state=split
+                lambda split, drop=drop: HorseshoeRegressor().set_params(
+                    hidden=(500,),
+                    num_members=1,
+                    training__num_steps=NUM_STEPS,
+                    training__drop_dead_units=drop,
+                    random_state=split,
                 ),
             )
         kept = {drop: [units_of(run.estimator) for run in runs[drop]] for drop in runs}

@@ -6,11 +6,11 @@ import time
 import numpy as np
 from common import median_seconds, table, verdict, write
 from peers import pritchel_trial
+from pritchel.infer.fit import FitSettings, fit
 
 from pritchel import HorseshoeRegressor
 from pritchel.data.dataset import Dataset, prepare
 from pritchel.data.sources import data_folder
-from pritchel.infer.fit import FitSettings, fit
 
 STEPS = FitSettings(num_steps=500, drop_dead_units=False)
 
@@ -34,7 +34,9 @@ def flights() -> tuple[list[str], dict]:
     order = np.random.default_rng(0).permutation(len(y))
     test, train = order[:20_000], order[20_000:]
     few = train[:2000]
-    HorseshoeRegressor(num_members=1, num_steps=1000, batch_size=256, random_state=0).fit(X[few], y[few])
+    HorseshoeRegressor().set_params(
+        num_members=1, training__num_steps=1000, training__batch_size=256, random_state=0
+    ).fit(X[few], y[few])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
     model = HorseshoeRegressor(num_members=1, random_state=0).fit(X[train], y[train])

@@ -141,7 +141,7 @@ def with_temperature(model: Any) -> CalibratedClassifierCV:
 
 def by_classifier(*, temperature: bool = False, **options: Any) -> Callable[[Split], dict]:
     def run(data: Split) -> dict:
-        model = HorseshoeClassifier(random_state=data.seed, progress=False, **options)
+        model = HorseshoeClassifier().set_params(random_state=data.seed, progress=False, **options)
         model = with_temperature(model) if temperature else model
         return class_scores(model.fit(data.X, data.y), data)
 
@@ -172,7 +172,9 @@ def number_scores(mean: Any, log_density: np.ndarray, data: Split) -> dict[str, 
 
 def by_regressor(likelihood: str, **options: Any) -> Callable[[Split], dict]:
     def run(data: Split) -> dict:
-        model = HorseshoeRegressor(likelihood=likelihood, random_state=data.seed, progress=False, **options)
+        model = HorseshoeRegressor().set_params(
+            likelihood=likelihood, random_state=data.seed, progress=False, **options
+        )
         model.fit(data.X, data.y)
         scores = number_scores(model.predict(data.test_X), model.log_prob(data.test_X, data.test_y), data)
         return scores | {"units": np.atleast_2d(model.units_kept_).mean(0).tolist()}

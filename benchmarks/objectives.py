@@ -20,8 +20,8 @@ def main() -> None:
             runs[objective] = run_splits(
                 load_uci(name),
                 SPLITS,
-                lambda split, objective=objective: HorseshoeRegressor(
-                    hidden=(50,), num_members=1, objective=objective, random_state=split
+                lambda split, objective=objective: HorseshoeRegressor().set_params(
+                    hidden=(50,), num_members=1, training__objective=objective, random_state=split
                 ),
             )
         num_rows = len(load_uci(name).split(0)[1])

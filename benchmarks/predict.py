@@ -11,9 +11,13 @@ NUM_ROWS = 20_000
 
 def main() -> None:
     train_X, train_y, _, _ = load_uci("boston").split(0)
-    full = HorseshoeRegressor(
-        hidden=(500,), num_members=1, drop_dead_units=False, progress=False, random_state=0, num_draws=100
-    ).fit(train_X, train_y)
+    full = (
+        HorseshoeRegressor()
+        .set_params(
+            hidden=(500,), num_members=1, training__drop_dead_units=False, progress=False, random_state=0, num_draws=100
+        )
+        .fit(train_X, train_y)
+    )
     pruned = full.prune()
     rows = np.resize(train_X, (NUM_ROWS, train_X.shape[1]))
     rng = np.random.default_rng(0)

@@ -63,7 +63,10 @@ def run_missing(size: str, name: str, splits: list[int]) -> None:
         )
 
     run_splits(
-        load_uci(name), splits, lambda split: HorseshoeRegressor(random_state=split, **SIZES[size](name)), on_done=save
+        load_uci(name),
+        splits,
+        lambda split: HorseshoeRegressor().set_params(random_state=split, **SIZES[size](name)),
+        on_done=save,
     )
 
 

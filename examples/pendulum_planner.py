@@ -89,10 +89,10 @@ def main(num_rounds: int = 3) -> list[float]:
     rows = [row for _, episode_rows in random for row in episode_rows]
     returns = [float(np.mean([total for total, _ in random]))]
     print(f"random: return {returns[0]:.0f}, {len(rows)} transitions")
-    options = {"hidden": (50,), "num_members": 2, "num_steps": 3000, "progress": False, "random_state": 0}
+    options = {"hidden": (50,), "num_members": 2, "training__num_steps": 3000, "progress": False, "random_state": 0}
     for number in range(num_rounds):
         states, actions, after = map(np.asarray, zip(*rows, strict=True))
-        model = DynamicsModel(estimator=HorseshoeRegressor(**options)).fit(states, actions, after)
+        model = DynamicsModel(estimator=HorseshoeRegressor().set_params(**options)).fit(states, actions, after)
         total, new = episode(env, planner(model, number), 100 + number)
         returns.append(total)
         rows += new

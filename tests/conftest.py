@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from pritchel import HorseshoeRegressor
-from pritchel.model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodStart
+from pritchel.model.likelihoods import Likelihood, LikelihoodStart
+from pritchel.model.likelihoods.gaussian import Gaussian
 
 
 def gaussian(noise_prior: tuple[float, float], num_rows: float) -> Likelihood:
     """Gaussian noise for a table of so many rows."""
-    start = LikelihoodStart(noise_prior, 4.0, np.zeros((1, 1)), np.full(1, float(num_rows)))
-    return LIKELIHOODS["gaussian"].create(start)
+    return Gaussian(noise_prior).build(LikelihoodStart(np.zeros((1, 1)), np.full(1, float(num_rows))))
 
 
 TINY = {
     "hidden": (8,),
-    "num_steps": 400,
-    "learning_rate": 0.05,
+    "training__num_steps": 400,
+    "training__learning_rate": 0.05,
     "num_members": 1,
     "progress": False,
     "random_state": 0,
@@ -50,4 +50,4 @@ def table() -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture(scope="session")
 def fitted(table) -> HorseshoeRegressor:
     """A small fitted estimator; tests must not change it."""
-    return HorseshoeRegressor(**TINY).fit(*table)
+    return HorseshoeRegressor().set_params(**TINY).fit(*table)

@@ -36,7 +36,7 @@ def test_scores_of_classes_are_scikit_learns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 2))
     labels = np.array(["left", "middle", "right"])[np.digitize(X[:, 0] + 0.5 * rng.normal(size=90), [-0.5, 0.5])]
-    model = HorseshoeClassifier(**{**TINY, "num_steps": 100}).fit(X, labels)
+    model = HorseshoeClassifier().set_params(**{**TINY, "training__num_steps": 100}).fit(X, labels)
     (score,) = evaluate(model, X, labels[:, None], ["side"]).scores
     proba = model.predict_proba(X)
     assert score.accuracy == metrics.accuracy_score(labels, model.predict(X))

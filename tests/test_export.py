@@ -32,7 +32,7 @@ def model(request) -> tuple[TableModel, pd.DataFrame]:
     frame["z"] = frame["y"] ** 2
     is_first = request.param.startswith("two")
     choice = {"num_members": 2, "hidden": (5, 4)} if is_first else {"activation": "tanh", "linear": False}
-    estimator = HorseshoeRegressor(**{**TINY, "num_steps": 100, "num_draws": 30, **choice})
+    estimator = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 100, "num_draws": 30, **choice})
     fresh = TableModel(estimator, holdout=0, drop=["z"] if is_first else ())
     return fresh.fit(frame, "y" if is_first else ["y", "z"]), frame
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pritchel.files.folder import load_model, save_model, unpack
 
 from pritchel import HorseshoeRegressor
 from pritchel.files import folder
-from pritchel.files.folder import load_model, save_model, unpack
 from pritchel.infer import checkpoint as checkpointing
 from pritchel.infer import fit as fitting
 from pritchel.serial import FileError, read_arrays, write_arrays
@@ -42,7 +42,7 @@ CHOICES = [
     {},
     {"prior": "gaussian", "linear": False},
     {"prior": "horseshoe", "family": "tied"},
-    {"family": "semi_structured", "slab_sharing": "unit", "drop_dead_units": True, "hidden": (40,)},
+    {"family": "semi_structured", "prior__slab_sharing": "unit", "training__drop_dead_units": True, "hidden": (40,)},
     {"family": "factorized", "num_members": 2, "hidden": (4, 3)},
     pytest.param({"family": "vmg", "prior": "gaussian", "linear": False}, marks=pytest.mark.slow),  # slow to compile
 ]
@@ -52,7 +52,7 @@ CHOICES = [
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 def test_predictions_come_back_to_the_bit(table, tmp_path, choice):
     X, y = table
-    model = HorseshoeRegressor(**{**TINY, "num_steps": 60, **choice}).fit(X, y)
+    model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 60, **choice}).fit(X, y)
     versions = [model] if choice.get("prior") == "gaussian" else [model, model.prune(delta=0.02)]
     for version in versions:
         version.save(tmp_path / "model", overwrite=True)
@@ -212,16 +212,16 @@ class Killed(BaseException):
     "choice",
     [
         {"num_members": 2, "n_jobs": 1},
-        {"hidden": (32,), "drop_dead_units": True, "objective": "sampled"},
-        {"early_stopping": True, "patience": 3, "average": 0.9},
+        {"hidden": (32,), "training__drop_dead_units": True, "training__objective": "sampled"},
+        {"training__early_stopping": True, "training__patience": 3, "training__average": 0.9},
     ],
     ids=str,
 )
 def test_a_killed_fit_goes_on_to_the_same_end(table, tmp_path, monkeypatch, choice):
     monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 50)
     monkeypatch.setattr(checkpointing, "EVERY_SECONDS", 0.0)
-    options = {**TINY, "num_steps": 500, "batch_size": 32, **choice}
-    whole = HorseshoeRegressor(**options).fit(*table)
+    options = {**TINY, "training__num_steps": 500, "training__batch_size": 32, **choice}
+    whole = HorseshoeRegressor().set_params(**options).fit(*table)
     calls = 0
 
     def die_now_and_then(progress):
@@ -232,7 +232,9 @@ def test_a_killed_fit_goes_on_to_the_same_end(table, tmp_path, monkeypatch, choi
 
     num_deaths = 0
     for _ in range(40):
-        resumed = HorseshoeRegressor(**{**options, "checkpoint": tmp_path / "part", "progress": die_now_and_then})
+        resumed = HorseshoeRegressor().set_params(
+            **{**options, "checkpoint": tmp_path / "part", "progress": die_now_and_then}
+        )
         try:
             resumed.fit(*table)
             break
@@ -247,14 +249,14 @@ def test_a_killed_fit_goes_on_to_the_same_end(table, tmp_path, monkeypatch, choi
 
 def test_another_fits_checkpoint_is_refused(table, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpointing, "EVERY_SECONDS", 0.0)
-    options = {**TINY, "num_steps": 20, "checkpoint": os.fspath(tmp_path)}
-    HorseshoeRegressor(**options).fit(*table)
+    options = {**TINY, "training__num_steps": 20, "checkpoint": os.fspath(tmp_path)}
+    HorseshoeRegressor().set_params(**options).fit(*table)
     with pytest.raises(FileError, match="another fit"):
-        HorseshoeRegressor(**{**options, "random_state": 1}).fit(*table)
+        HorseshoeRegressor().set_params(**{**options, "random_state": 1}).fit(*table)
 
 
 def test_a_model_written_by_format_version_1_still_loads():
-    """Made once by `HorseshoeRegressor(hidden=(6,), num_steps=400, num_members=2, num_draws=10, random_state=0)`."""
+    """Made once by `HorseshoeRegressor().set_params(hidden=(6,), training__num_steps=400, num_members=2, num_draws=10, random_state=0)`."""
     path = Path(__file__).parent / "fixtures" / "model-v1"
     model = HorseshoeRegressor.load(path)
     expected = np.load(path / "predictions.npz", allow_pickle=False)

@@ -3,11 +3,16 @@ import numpy as np
 import pytest
 
 from pritchel.data.dataset import Dataset, prepare
-from pritchel.guide.network import GuideSpec, start_guide
-from pritchel.infer import fit as fitting
-from pritchel.infer.fit import FitSettings, Trial, fit, fit_trials
+from pritchel.guide import Family
+from pritchel.guide.network import start_guide
+from pritchel.infer import feed as feeding
+from pritchel.infer.feed import Feed
+from pritchel.infer.run import fit
+from pritchel.infer.step import run_chunk
+from pritchel.infer.trial import FitSettings, Trial
+from pritchel.infer.trials import fit_trials
 from pritchel.model.network import Model
-from pritchel.model.priors import make_prior
+from pritchel.model.priors.regularized_horseshoe import RegularizedHorseshoe
 from tests.conftest import gaussian
 
 SETTINGS = FitSettings(num_steps=60, batch_size=16, learning_rate=0.03)
@@ -18,11 +23,25 @@ def make_trial(seed: int, num_rows: int = 40, layer_scale: float = 1e-5) -> Tria
     X = rng.normal(size=(num_rows, 2))
     data, _ = prepare(X, np.sin(X[:, :1]) + 0.1 * rng.normal(size=(num_rows, 1)))
     model = Model(
-        make_prior("regularized_horseshoe", 1, layer_scale=layer_scale),
+        RegularizedHorseshoe(layer_scale=layer_scale).build(1),
         gaussian((0.1, 0.01), num_rows),
         "relu",
     )
-    return Trial(model, start_guide(model, GuideSpec((4,)), 2, 1, rng), data, (seed, 1))
+    return Trial(model, start_guide(model, (4,), Family(), 2, 1, rng), data, (seed, 1))
+
+
+def feed_of(trial: Trial, settings: FitSettings) -> Feed:
+    return Feed(trial, settings, trial.guide)
+
+
+def ctrl_c_at(step: int):
+    """A progress callback that interrupts a fit there."""
+
+    def press(progress):
+        if progress.step == step:
+            raise KeyboardInterrupt
+
+    return press
 
 
 def same(a, b) -> bool:
@@ -52,10 +71,10 @@ def test_fit_raises_the_bound():
 def test_ten_folds_compile_once():
     """Folds differ in rows, seeds and hyper-parameters; none of these may enter the compiled program's shape."""
     fit(make_trial(0), SETTINGS)
-    before = fitting._run_chunk._cache_size()
+    before = run_chunk._cache_size()
     for fold in range(10):
         fit(make_trial(fold, num_rows=40 + fold % 3, layer_scale=10.0**-fold), SETTINGS._replace(num_steps=20 + fold))
-    assert fitting._run_chunk._cache_size() == before
+    assert run_chunk._cache_size() == before
 
 
 def test_steps_that_are_not_finite_change_nothing_and_are_counted():
@@ -75,13 +94,9 @@ def test_a_fit_with_no_finite_step_says_so():
 
 
 def test_interrupt_keeps_what_is_fitted(monkeypatch):
-    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 10)
+    monkeypatch.setattr(feeding, "MAX_CHUNK_STEPS", 10)
 
-    def press_ctrl_c(progress):
-        if progress.step == 30:
-            raise KeyboardInterrupt
-
-    result = fit(make_trial(0), SETTINGS, on_progress=press_ctrl_c)
+    result = fit(make_trial(0), SETTINGS, on_progress=ctrl_c_at(30))
     assert result.status == "interrupted"
     assert len(result.history.total) == 30
     assert not same(result.guide, make_trial(0).guide)
@@ -89,25 +104,32 @@ def test_interrupt_keeps_what_is_fitted(monkeypatch):
 
 def test_chunk_length_does_not_change_the_result(monkeypatch):
     whole = fit(make_trial(0), SETTINGS)
-    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 7)
+    monkeypatch.setattr(feeding, "MAX_CHUNK_STEPS", 7)
     assert same(whole.guide, fit(make_trial(0), SETTINGS).guide)
 
 
 def test_early_stopping_stops_and_keeps_the_best(monkeypatch):
-    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 10)
+    monkeypatch.setattr(feeding, "MAX_CHUNK_STEPS", 10)
     trial = make_trial(0)
     noise = Dataset(*(part[:10] for part in make_trial(5).data))
     trial = trial._replace(held_out=noise._replace(targets=-3 * noise.targets))
-    result = fit(trial, SETTINGS._replace(num_steps=500, patience=2, kl_warmup=0.0))
+    settings = SETTINGS._replace(num_steps=500, patience=2, kl_warmup=0.0)
+    result = fit(trial, settings)
     assert result.status == "stopped early"
-    assert len(result.history.total) < 500
+    num_steps = len(result.history.total)
+    assert num_steps < 500
+    # The fit is the guide of two looks before it stopped: that of a run which never looked, cut short there.
+    best = fit(trial._replace(held_out=None), settings, on_progress=ctrl_c_at(num_steps - 20))
+    last = fit(trial._replace(held_out=None), settings, on_progress=ctrl_c_at(num_steps))
+    assert same(result.guide, best.guide)
+    assert not same(result.guide, last.guide)
 
 
 def test_every_row_is_seen_equally_often():
     trial = make_trial(0)._replace(
         data=Dataset(np.arange(40, dtype=np.float32)[:, None].repeat(2, 1), np.zeros((40, 1), np.float32), np.ones(40))
     )
-    feed = fitting._Feed(trial, SETTINGS._replace(num_steps=50))
+    feed = feed_of(trial, SETTINGS._replace(num_steps=50))
     steps, num_filled = feed.chunk(0)
     assert num_filled == 50
     seen = np.bincount(steps.batch.inputs[:50, :, 0].astype(int).ravel(), minlength=40)
@@ -116,17 +138,17 @@ def test_every_row_is_seen_equally_often():
 
 def test_small_tables_are_used_whole_with_padding_of_weight_zero():
     trial = make_trial(0, num_rows=11)
-    steps, _ = fitting._Feed(trial, SETTINGS).chunk(0)
+    steps, _ = feed_of(trial, SETTINGS).chunk(0)
     assert steps.batch.weights.shape[1] == 16
     np.testing.assert_array_equal(steps.batch.weights[0], np.r_[np.ones(11), np.zeros(5)])
 
 
 def test_schedules():
-    feed = fitting._Feed(make_trial(0), SETTINGS._replace(num_steps=100, learning_rate=0.02, kl_warmup=0.5))
+    feed = feed_of(make_trial(0), SETTINGS._replace(num_steps=100, learning_rate=0.02, kl_warmup=0.5))
     steps, _ = feed.chunk(0)
     np.testing.assert_allclose(steps.learning_rate[[0, 50]], [0.02, 0.01], rtol=1e-6)
     np.testing.assert_allclose(steps.kl_weight[[0, 25, 50, 99]], [0.03, 0.5, 1, 1], rtol=1e-6)
-    constant, _ = fitting._Feed(make_trial(0), SETTINGS._replace(schedule="constant", kl_warmup=0.0)).chunk(0)
+    constant, _ = feed_of(make_trial(0), SETTINGS._replace(schedule="constant", kl_warmup=0.0)).chunk(0)
     assert set(constant.learning_rate) == {np.float32(0.03)}
     assert set(constant.kl_weight) == {1.0}
 

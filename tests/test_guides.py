@@ -8,24 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pritchel.guide.network import (
-    DrawNoise,
-    GuideSpec,
-    draw_weights,
-    keep_units,
-    noise_shape,
-    pseudo_noise_shapes,
-    start_guide,
-    weight_mean_mask,
-)
+from pritchel.guide import FAMILIES as REGISTERED
+from pritchel.guide import Family
+from pritchel.guide.network import draw_noise_shapes, draw_weights, keep_units, start_guide, weight_mean_mask
 from pritchel.infer.elbo import Batch, elbo, scale_terms, weight_terms
-from pritchel.infer.outputs import OUTPUTS, pass_noise_shapes
+from pritchel.infer.outputs import OUTPUT_MOMENTS, pass_noise_shapes
 from pritchel.model.network import Model, forward
-from pritchel.model.priors import PRIORS, make_prior
+from pritchel.model.priors import PRIORS, Scales
 from tests.conftest import gaussian
 from tests.oracles.dense import dense_covariance
 
-FAMILIES = ("factorized", "tied", "semi_structured", "structured")
+# Every family but VMG, which goes with the Gaussian prior alone and has tests of its own.
+FAMILIES = tuple(name for name in REGISTERED if name != "vmg")
+PRIOR_OPTIONS = ("slab_sharing", "layer_scale", "half_cauchy")
 HIDDEN = ((5,), (5, 4), (4, 3, 3))
 DRAW_ONE = jax.jit(draw_weights)
 DRAW_MANY = jax.jit(jax.vmap(draw_weights, in_axes=(None, None, 0)))
@@ -33,39 +28,21 @@ DRAW_MANY = jax.jit(jax.vmap(draw_weights, in_axes=(None, None, 0)))
 
 def build(family="structured", prior="regularized_horseshoe", hidden=(5,), seed=0, spread=0.3, **options):
     """A small model and a guide with nothing at its starting value, so that no term is trivially zero."""
-    prior_options = {key: options.pop(key) for key in ("slab_sharing", "layer_scale") if key in options}
-    prior_options.setdefault("layer_scale", 0.5)
-    half_cauchy = options.pop("half_cauchy", "auxiliary")
+    settings = PRIORS[prior]()
+    chosen = {"layer_scale": 0.5} | {name: options.pop(name) for name in PRIOR_OPTIONS if name in options}
+    if prior != "gaussian":
+        settings = settings.changed(**chosen)
     model = Model(
-        make_prior(prior, len(hidden), **prior_options),
+        settings.build(len(hidden)),
         gaussian((1.0, 0.5), 20),
         options.pop("activation", "relu"),
-        half_cauchy,
         options.pop("linear", True),
     )
     rng = np.random.default_rng(seed)
     with mock.patch("pritchel.guide.network.START_SD", 0.3):  # wide enough for every variance to matter
-        guide = start_guide(model, GuideSpec(hidden, family, **options), 3, 2, rng)
+        guide = start_guide(model, hidden, Family(family, **options), 3, 2, rng)
     guide = jax.tree.map(lambda leaf: leaf + spread * jnp.asarray(rng.normal(size=leaf.shape)), guide)
     return model, guide
-
-
-def draw_noise_shapes(guide):
-    """Shapes of the noise that `draw_weights` takes for one draw."""
-    layers = []
-    for layer in guide.layers:
-        rows, units = layer.base_mean.shape
-        layers.append(noise_shape(rows + layer.num_shared_noise_rows, units))
-    return DrawNoise(
-        tuple(layers),
-        noise_shape(len(layers)),
-        tuple(noise_shape(*slab.mean.shape) for slab in guide.log_slab_sq),
-        noise_shape(guide.output.mean.shape[0] + guide.output.num_shared_noise_rows, guide.output.mean.shape[1]),
-        noise_shape(),
-        None if guide.linear is None else noise_shape(*guide.linear.mean.shape),
-        noise_shape(),
-        pseudo_noise_shapes(guide),
-    )
 
 
 def noise_for(shapes, seed, num=None):
@@ -130,7 +107,7 @@ def test_sampled_output_has_the_moments_of_weight_draws(x64, family, prior, hidd
     weights = DRAW_MANY(model, guide, noise_for(draw_noise_shapes(guide), 4, num))
     functions = np.asarray(forward(weights, inputs, "relu"))
     pass_noise = noise_for(pass_noise_shapes(guide, 2, "sampled"), 5, num)
-    mean, var = jax.vmap(OUTPUTS["sampled"], in_axes=(None, None, None, 0))(model, guide, inputs, pass_noise)
+    mean, var = jax.vmap(OUTPUT_MOMENTS["sampled"], in_axes=(None, None, None, 0))(model, guide, inputs, pass_noise)
     _agree_in_standard_errors(np.asarray(mean), functions)
     _agree_in_standard_errors(np.asarray(mean**2 + var), functions**2)
 
@@ -145,7 +122,7 @@ def test_moments_output_is_exact_for_one_hidden_layer(x64, family, prior, monkey
     num = 40_000
     weights = DRAW_MANY(model, guide, noise_for(draw_noise_shapes(guide), 6, num))
     functions = np.asarray(forward(weights, inputs, "relu"))
-    mean, var = OUTPUTS["moments"](model, guide, inputs, noise_for(pass_noise_shapes(guide, 2, "moments"), 7))
+    mean, var = OUTPUT_MOMENTS["moments"](model, guide, inputs, noise_for(pass_noise_shapes(guide, 2, "moments"), 7))
     _agree_in_standard_errors(functions, np.asarray(mean))
     _agree_in_standard_errors(functions**2, np.asarray(mean**2 + var))
 
@@ -158,7 +135,7 @@ def test_moments_output_is_close_for_two_hidden_layers(x64, family):
     inputs = table_batch(4).inputs
     weights = DRAW_MANY(model, guide, noise_for(draw_noise_shapes(guide), 8, 20_000))
     functions = np.asarray(forward(weights, inputs, "relu"))
-    mean, var = OUTPUTS["moments"](model, guide, inputs, noise_for(pass_noise_shapes(guide, 4, "moments"), 9))
+    mean, var = OUTPUT_MOMENTS["moments"](model, guide, inputs, noise_for(pass_noise_shapes(guide, 4, "moments"), 9))
     sd = functions.std(0)
     assert np.all(np.abs(functions.mean(0) - mean) < 0.1 * sd)
     np.testing.assert_allclose(np.sqrt(var), sd, rtol=0.15)
@@ -167,9 +144,10 @@ def test_moments_output_is_close_for_two_hidden_layers(x64, family):
 def _without_shared_spread(guide):
     """Scales that all units share become points, so that a single pass need not average over them."""
     shrink = lambda normal: eqx.tree_at(lambda n: n.log_sd, normal, jnp.full_like(normal.log_sd, -30.0))  # noqa: E731
-    if guide.log_layer_scales is not None:
-        guide = eqx.tree_at(lambda g: g.log_layer_scales, guide, shrink(guide.log_layer_scales))
-    return eqx.tree_at(lambda g: g.log_slab_sq, guide, tuple(shrink(slab) for slab in guide.log_slab_sq))
+    layer = guide.scales.layer
+    scales = guide.scales if layer is None else guide.scales._replace(layer=shrink(layer))
+    latents = {name: tuple(shrink(part) for part in parts) for name, parts in guide.latents.items()}
+    return eqx.tree_at(lambda g: (g.scales, g.latents), guide, (scales, latents))
 
 
 def _agree_in_standard_errors(draws, other):
@@ -222,11 +200,8 @@ def _scale_terms_without_unit_scales(model, guide):
     from pritchel.model.scales import half_cauchy_exact
 
     prior = model.prior
-    pairs = (
-        (guide.log_layer_scales, prior.log_layer_scale_prior),
-        (guide.log_output_scale, prior.log_output_scale_prior),
-        (guide.log_linear_scale, prior.log_linear_scale_prior),
-    )
+    at = Scales(prior.log_layer_scale_prior, prior.log_output_scale_prior, prior.log_linear_scale_prior)
+    pairs = zip(guide.scales, at, strict=True)
     return float(sum(half_cauchy_exact(q.mean, q.var, at).sum() + q.entropy() for q, at in pairs))
 
 
@@ -265,21 +240,7 @@ def test_keeping_units_is_an_exact_marginal(x64, family, slab_sharing):
     assert smaller.widths == (3, 3, 2, 2)
     noise = noise_for(draw_noise_shapes(guide), 3)
     full = draw_weights(model, guide, noise)
-    first_rows, second_rows = (
-        np.arange(noise.layers[0].shape[0]),
-        np.append(kept[0], np.arange(5, noise.layers[1].shape[0])),
-    )
-    per_unit = slab_sharing == "unit"
-    selected = noise._replace(
-        layers=(
-            noise.layers[0][np.ix_(first_rows, kept[0])],
-            noise.layers[1][np.ix_(second_rows, kept[1])],
-        ),
-        log_slab_sq=tuple(part[k] for part, k in zip(noise.log_slab_sq, kept, strict=True))
-        if per_unit
-        else noise.log_slab_sq,
-        output=noise.output[np.append(kept[1], 4)],
-    )
+    selected = noise.take(kept)
     pruned = draw_weights(model, smaller, selected)
     np.testing.assert_allclose(pruned.hidden[0], full.hidden[0][:, kept[0]], rtol=1e-12)
     np.testing.assert_allclose(pruned.hidden[1], full.hidden[1][np.ix_(np.append(kept[0], 5), kept[1])], rtol=1e-12)
@@ -358,7 +319,11 @@ def test_a_fifth_family_is_one_file(table):
         return IndependentLayer.start(Normal.start(layer_start.base_mean, 0.3), layer_start)
 
     try:
-        model = HorseshoeRegressor(family="wide_start", hidden=(4,), num_steps=20, progress=False).fit(*table)
+        model = (
+            HorseshoeRegressor()
+            .set_params(family="wide_start", hidden=(4,), training__num_steps=20, progress=False)
+            .fit(*table)
+        )
         assert np.isfinite(model.prune().predict(table[0])).all()
     finally:
         registry.pop("wide_start")

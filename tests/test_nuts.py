@@ -52,19 +52,23 @@ def test_predictive_agrees_with_nuts(family):
     functions, precision = nuts_functions(x, y, grid)
     nuts_mean = functions.mean(0)
     nuts_sd = np.sqrt(functions.var(0) + (1 / precision).mean())
-    model = HorseshoeRegressor(
-        hidden=(NUM_UNITS,),
-        family=family,
-        layer_scale_prior=LAYER_SCALE,
-        learn_layer_scale=True,
-        noise_prior=NOISE_PRIOR,
-        slab=SLAB,
-        half_cauchy="exact",
-        num_members=5,
-        num_draws=500,
-        random_state=0,
-        progress=False,
-    ).fit(x[:, None], y)
+    model = (
+        HorseshoeRegressor()
+        .set_params(
+            hidden=(NUM_UNITS,),
+            family=family,
+            prior__layer_scale=LAYER_SCALE,
+            prior__learn_layer_scale=True,
+            likelihood__noise_prior=NOISE_PRIOR,
+            prior__slab=SLAB,
+            prior__half_cauchy="exact",
+            num_members=5,
+            num_draws=500,
+            random_state=0,
+            progress=False,
+        )
+        .fit(x[:, None], y)
+    )
     mean, sd = model.predict(grid[:, None], return_std=True)
     noise_sd = np.sqrt((1 / precision).mean())
     assert np.sqrt(np.mean((mean - nuts_mean) ** 2)) < noise_sd / 3

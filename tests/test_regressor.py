@@ -21,7 +21,16 @@ from tests.conftest import TINY
 
 
 @parametrize_with_checks(
-    [HorseshoeRegressor(hidden=(4,), num_steps=300, learning_rate=0.05, num_members=1, num_draws=25, progress=False)]
+    [
+        HorseshoeRegressor().set_params(
+            hidden=(4,),
+            training__num_steps=300,
+            training__learning_rate=0.05,
+            num_members=1,
+            num_draws=25,
+            progress=False,
+        )
+    ]
 )
 def test_scikit_learn_conventions(estimator, check):
     with warnings.catch_warnings():
@@ -48,14 +57,14 @@ def test_pickle_and_clone(fitted, table):
 
 
 def test_same_state_same_numbers_other_state_other_numbers(fitted, table):
-    again = HorseshoeRegressor(**TINY).fit(*table)
+    again = HorseshoeRegressor().set_params(**TINY).fit(*table)
     np.testing.assert_array_equal(again.predict(table[0]), fitted.predict(table[0]))
-    other = HorseshoeRegressor(**{**TINY, "random_state": 1}).fit(*table)
+    other = HorseshoeRegressor().set_params(**{**TINY, "random_state": 1}).fit(*table)
     assert not np.array_equal(other.predict(table[0]), fitted.predict(table[0]))
 
 
 def test_pipeline_and_grid_search(table):
-    pipeline = make_pipeline(StandardScaler(), HorseshoeRegressor(**TINY))
+    pipeline = make_pipeline(StandardScaler(), HorseshoeRegressor().set_params(**TINY))
     search = GridSearchCV(pipeline, {"horseshoeregressor__layer_scale_prior": [1e-5, 1e-2]}, cv=2, error_score="raise")
     search.fit(*table)
     assert search.best_score_ > 0.5
@@ -64,12 +73,12 @@ def test_pipeline_and_grid_search(table):
 def test_frames(table):
     X, y = table
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    short = {**TINY, "num_steps": 30}
-    plain = HorseshoeRegressor(**short).fit(X, y).predict(X)
-    from_pandas = HorseshoeRegressor(**short).fit(frame, pd.Series(y))
+    short = {**TINY, "training__num_steps": 30}
+    plain = HorseshoeRegressor().set_params(**short).fit(X, y).predict(X)
+    from_pandas = HorseshoeRegressor().set_params(**short).fit(frame, pd.Series(y))
     np.testing.assert_array_equal(from_pandas.predict(frame), plain)
     assert list(from_pandas.feature_names_in_) == ["a", "b", "c"]
-    from_polars = HorseshoeRegressor(**short).fit(pl.DataFrame(frame.to_dict("list")), pl.Series(y))
+    from_polars = HorseshoeRegressor().set_params(**short).fit(pl.DataFrame(frame.to_dict("list")), pl.Series(y))
     np.testing.assert_array_equal(from_polars.predict(pl.DataFrame(frame.to_dict("list"))), plain)
     with pytest.raises(ValueError, match="feature names"):
         from_pandas.predict(frame[["a", "c", "b"]])
@@ -78,7 +87,7 @@ def test_frames(table):
 def test_several_targets(table):
     X, y = table
     Y = np.column_stack([y, 100 - 5 * y])
-    model = HorseshoeRegressor(**TINY).fit(X, Y)
+    model = HorseshoeRegressor().set_params(**TINY).fit(X, Y)
     assert model.predict(X).shape == (60, 2)
     assert model.predict_quantiles(X, [0.1, 0.9]).shape == (60, 2, 2)
     assert model.predict_interval(X).shape == (60, 2, 2)
@@ -87,13 +96,13 @@ def test_several_targets(table):
     assert model.score(X, Y) > 0.8
     sd = model.predict_uncertainty(X).aleatoric
     assert 3 < np.median(sd[:, 1] / sd[:, 0]) < 8, "each target has noise of its own, in its own units"
-    one_column = HorseshoeRegressor(**TINY).fit(X, Y[:, :1])
+    one_column = HorseshoeRegressor().set_params(**TINY).fit(X, Y[:, :1])
     assert one_column.predict(X).shape == (60, 1)
 
 
 def test_answers_are_in_the_units_of_y(fitted, table):
     X, y = table
-    scaled = HorseshoeRegressor(**TINY).fit(X * 7 - 3, 1000 * y + 5)
+    scaled = HorseshoeRegressor().set_params(**TINY).fit(X * 7 - 3, 1000 * y + 5)
     np.testing.assert_allclose(scaled.predict(X * 7 - 3), 1000 * fitted.predict(X) + 5, rtol=1e-3)
     np.testing.assert_allclose(
         scaled.log_prob(X * 7 - 3, 1000 * y + 5), fitted.log_prob(X, y) - np.log(1000), atol=0.02
@@ -102,10 +111,10 @@ def test_answers_are_in_the_units_of_y(fitted, table):
 
 def test_members_are_mixed(table):
     X, y = table
-    mixed = HorseshoeRegressor(**{**TINY, "num_members": 2}).fit(X, y)
+    mixed = HorseshoeRegressor().set_params(**{**TINY, "num_members": 2}).fit(X, y)
     assert mixed.units_kept_.shape == (2, 1)
     assert mixed.elbo_.shape == (2, 400)
-    alone = HorseshoeRegressor(**TINY).fit(X, y)
+    alone = HorseshoeRegressor().set_params(**TINY).fit(X, y)
     first, only = mixed.posterior_.members[0].guide, alone.posterior_.members[0].guide
     np.testing.assert_array_equal(first.output.mean, only.output.mean)
     assert np.isfinite(mixed.prune().log_prob(X, y)).all()
@@ -118,21 +127,21 @@ def test_paper_settings():
         "hidden": (500,),
         "prior": "regularized_horseshoe",
         "family": "structured",
-        "learning_rate": 0.005,
-        "schedule": "constant",
-        "batch_size": 128,
-        "layer_scale_prior": 1e-5,
-        "unit_scale_prior": 1.0,
-        "slab": (2.0, 6.0),
-        "noise_prior": (6.0, 6.0),
-        "output_scale_prior": 5.0,
-        "unit_norm": True,
-        "kl_warmup": 0.0,
-        "half_cauchy": "auxiliary",
-        "objective": "sampled",
+        "training__learning_rate": 0.005,
+        "training__schedule": "constant",
+        "training__batch_size": 128,
+        "prior__layer_scale": 1e-5,
+        "prior__unit_scale": 1.0,
+        "prior__slab": (2.0, 6.0),
+        "likelihood__noise_prior": (6.0, 6.0),
+        "prior__output_scale": 5.0,
+        "family__unit_norm": True,
+        "training__kl_warmup": 0.0,
+        "prior__half_cauchy": "auxiliary",
+        "training__objective": "sampled",
         "linear": False,
-        "learn_layer_scale": True,
-        "drop_dead_units": False,
+        "prior__learn_layer_scale": True,
+        "training__drop_dead_units": False,
         "num_members": 1,
     }
     assert {name: params[name] for name in wanted} == wanted
@@ -140,10 +149,10 @@ def test_paper_settings():
 
 def test_input_limit_and_kl_weight_reach_the_fit(table, fitted):
     X, y = table
-    limited = HorseshoeRegressor(**{**TINY, "num_steps": 1, "input_limit": 1.5}).fit(X, y)
+    limited = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 1, "input_limit": 1.5}).fit(X, y)
     scaled = limited.posterior_.standardizer.scale_inputs(X)
     np.testing.assert_allclose(np.abs(scaled).max(0), 1.5)
-    cold = HorseshoeRegressor(**TINY, kl_weight=0.1).fit(X, y)
+    cold = HorseshoeRegressor().set_params(**TINY, training__kl_weight=0.1).fit(X, y)
     assert cold.units_kept_.sum() >= fitted.units_kept_.sum()
     assert not np.array_equal(cold.predict(X), fitted.predict(X))
 
@@ -154,20 +163,20 @@ def test_input_limit_and_kl_weight_reach_the_fit(table, fitted):
         {"prior": "horseshoe"},
         {"prior": "gaussian", "family": "factorized"},
         {"activation": "tanh"},
-        {"rank": 3},
-        {"unit_norm": False},
-        {"half_cauchy": "exact"},
-        {"slab_sharing": "unit", "hidden": (4, 3), "layer_scale_prior": (1e-5, 1e-3)},
-        {"early_stopping": True, "patience": 1},
-        {"objective": "sampled", "family": "tied"},
+        {"family__rank": 3},
+        {"family__unit_norm": False},
+        {"prior__half_cauchy": "exact"},
+        {"prior__slab_sharing": "unit", "hidden": (4, 3), "prior__layer_scale": (1e-5, 1e-3)},
+        {"training__early_stopping": True, "training__patience": 1},
+        {"training__objective": "sampled", "family": "tied"},
         {"linear": False},
-        {"num_steps": "auto", "batch_size": "auto", "learning_rate": 0.02},
+        {"training__num_steps": "auto", "training__batch_size": "auto", "training__learning_rate": 0.02},
     ],
     ids=lambda change: "-".join(map(str, change)),
 )
 def test_options_fit_and_predict(table, change):
     X, y = table
-    model = HorseshoeRegressor(**{**TINY, "num_steps": 50, **change}).fit(X, y)
+    model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 50, **change}).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
     assert np.isfinite(model.log_prob(X, y)).all()
 
@@ -176,9 +185,9 @@ def test_a_linear_table_needs_no_hidden_unit():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 4))
     y = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=100)
-    settings = {**TINY, "num_steps": 1500}
-    assert HorseshoeRegressor(**settings).fit(X, y).units_kept_.tolist() == [0]
-    assert HorseshoeRegressor(**settings, linear=False).fit(X, y).units_kept_[0] > 0
+    settings = {**TINY, "training__num_steps": 1500}
+    assert HorseshoeRegressor().set_params(**settings).fit(X, y).units_kept_.tolist() == [0]
+    assert HorseshoeRegressor().set_params(**settings, linear=False).fit(X, y).units_kept_[0] > 0
 
 
 def test_steps_grow_with_the_table():
@@ -205,14 +214,14 @@ def test_compile_cache_is_off_unless_named(tmp_path, monkeypatch):
 
 
 def test_gaussian_prior_has_nothing_to_prune(table):
-    model = HorseshoeRegressor(**{**TINY, "num_steps": 5, "prior": "gaussian"}).fit(*table)
+    model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 5, "prior": "gaussian"}).fit(*table)
     with pytest.raises(ValueError, match="regularized_horseshoe"):
         model.prune()
 
 
 def test_warm_start_goes_on(table):
     X, y = table
-    model = HorseshoeRegressor(**{**TINY, "num_steps": 100, "warm_start": True})
+    model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 100, "warm_start": True})
     first = model.fit(X, y).elbo_[-20:].mean()
     second = model.fit(X, y).elbo_
     assert second[:20].mean() > first - 0.2 * abs(first), "the second fit did not start where the first ended"
@@ -230,9 +239,9 @@ def test_one_job_runs_members_one_after_the_other(table, monkeypatch):
         raise AssertionError("n_jobs=1 must not start threads")
 
     monkeypatch.setattr(fitting, "ThreadPoolExecutor", no_pool)
-    HorseshoeRegressor(**{**TINY, "num_members": 2, "n_jobs": 1, "num_steps": 5}).fit(*table)
+    HorseshoeRegressor().set_params(**{**TINY, "num_members": 2, "n_jobs": 1, "training__num_steps": 5}).fit(*table)
     with pytest.raises(AssertionError, match="n_jobs=1"):
-        HorseshoeRegressor(**{**TINY, "num_members": 2, "n_jobs": 2, "num_steps": 5}).fit(*table)
+        HorseshoeRegressor().set_params(**{**TINY, "num_members": 2, "n_jobs": 2, "training__num_steps": 5}).fit(*table)
 
 
 def test_interrupted_fit_is_usable(table, monkeypatch):
@@ -244,7 +253,7 @@ def test_interrupted_fit_is_usable(table, monkeypatch):
         if progress.step >= 100:
             raise KeyboardInterrupt
 
-    model = HorseshoeRegressor(**{**TINY, "progress": press_ctrl_c})
+    model = HorseshoeRegressor().set_params(**{**TINY, "progress": press_ctrl_c})
     with pytest.warns(FitWarning, match="warm_start"):
         model.fit(*table)
     assert model.status_ == ["interrupted"]
@@ -262,24 +271,26 @@ def test_a_member_that_had_hardly_begun_is_not_mixed_in(table, monkeypatch):
 
     settings = {**TINY, "num_members": 2, "n_jobs": 1, "progress": press_ctrl_c}
     with pytest.warns(FitWarning, match="1 of 2 member"):
-        model = HorseshoeRegressor(**settings).fit(*table)
+        model = HorseshoeRegressor().set_params(**settings).fit(*table)
     assert model.status_ == ["finished"]
     assert len(model.posterior_.members) == 1
 
 
 def test_weights_count_rows(table):
     X, y = table
-    short = {**TINY, "num_steps": 50}
-    doubled = HorseshoeRegressor(**short).fit(np.tile(X, (2, 1)), np.tile(y, 2))
-    weighted = HorseshoeRegressor(**short).fit(X, y, sample_weight=np.full(60, 2.0))
+    short = {**TINY, "training__num_steps": 50}
+    doubled = HorseshoeRegressor().set_params(**short).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    weighted = HorseshoeRegressor().set_params(**short).fit(X, y, sample_weight=np.full(60, 2.0))
     np.testing.assert_array_equal(doubled.predict(X), weighted.predict(X))
 
 
 def test_prior_predictive(fitted, table):
     X, _ = table
-    before = HorseshoeRegressor(hidden=(20,), layer_scale_prior=1.0).prior_predictive(X, 5, random_state=1)
+    before = (
+        HorseshoeRegressor().set_params(hidden=(20,), prior__layer_scale=1.0).prior_predictive(X, 5, random_state=1)
+    )
     assert before.shape == (60, 5)
-    slabless = HorseshoeRegressor(hidden=(20,), layer_scale_prior=1.0, prior="horseshoe")
+    slabless = HorseshoeRegressor().set_params(hidden=(20,), prior__layer_scale=1.0, prior="horseshoe")
     matched = slabless.prior_predictive(X, 5, random_state=1)
     assert np.all(matched.std(0) >= before.std(0)), "the slab only ever shrinks the matched horseshoe draw"
     assert fitted.prior_predictive(X, 3, include_noise=True).shape == (60, 3)
@@ -313,7 +324,7 @@ def spoiled(value):
 )
 def test_bad_tables(X, y, message):
     with pytest.raises(ValueError, match=message):
-        HorseshoeRegressor(**TINY).fit(X, y)
+        HorseshoeRegressor().set_params(**TINY).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -327,22 +338,22 @@ def test_bad_tables(X, y, message):
         ),
         ({"prior": "laplace"}, r"prior must be one of"),
         ({"activation": "gelu"}, r"activation must be one of 'relu', 'tanh'"),
-        ({"rank": 0}, r"rank must be a whole number of at least 1; got 0"),
-        ({"num_steps": 2.5}, r"num_steps"),
-        ({"learning_rate": -1}, r"learning_rate must be a number above 0; got -1"),
-        ({"kl_warmup": 2}, r"kl_warmup must be a number at least 0 and at most 1"),
-        ({"kl_weight": 0}, r"kl_weight must be a number above 0; got 0"),
+        ({"family__rank": 0}, r"rank must be a whole number of at least 1; got 0"),
+        ({"training__num_steps": 2.5}, r"num_steps"),
+        ({"training__learning_rate": -1}, r"learning_rate must be a number above 0; got -1"),
+        ({"training__kl_warmup": 2}, r"kl_warmup must be a number at least 0 and at most 1"),
+        ({"training__kl_weight": 0}, r"kl_weight must be a number above 0; got 0"),
         ({"input_limit": 0.5}, r"input_limit must be a number at least 1; got 0.5"),
-        ({"noise_prior": 6}, r"noise_prior must be a pair"),
-        ({"slab": (2, -1)}, r"each entry of slab"),
-        ({"layer_scale_prior": (1e-5, 1e-5)}, r"one for each of the 1 hidden layers; got 2"),
-        ({"activation": "tanh", "objective": "moments"}, r"objective='moments'.*'sampled'"),
-        ({"early_stopping": True, "validation_fraction": 0.9}, r"leave 1"),
+        ({"likelihood__noise_prior": 6}, r"noise_prior must be a pair"),
+        ({"prior__slab": (2, -1)}, r"each entry of slab"),
+        ({"prior__layer_scale": (1e-5, 1e-5)}, r"one for each of the 1 hidden layers; got 2"),
+        ({"activation": "tanh", "training__objective": "moments"}, r"objective='moments'.*'sampled'"),
+        ({"training__early_stopping": True, "training__validation_fraction": 0.9}, r"leave 1"),
     ],
 )
 def test_bad_options(change, message):
     with pytest.raises(ValueError, match=message):
-        HorseshoeRegressor(**{**TINY, **change}).fit(X_GOOD, Y_GOOD)
+        HorseshoeRegressor().set_params(**{**TINY, **change}).fit(X_GOOD, Y_GOOD)
 
 
 def test_bad_questions(fitted, table):
@@ -362,10 +373,10 @@ def test_bad_questions(fitted, table):
 
 def test_constant_target_and_constant_columns():
     X = np.column_stack([X_GOOD, np.full(12, 4.2)])
-    constant = HorseshoeRegressor(**TINY).fit(X, np.full(12, 3.0))
+    constant = HorseshoeRegressor().set_params(**TINY).fit(X, np.full(12, 3.0))
     np.testing.assert_allclose(constant.predict(X), 3.0, atol=0.2)
     assert not constant.is_collapsed_
-    assert HorseshoeRegressor(**TINY).fit(X, Y_GOOD).score(X, Y_GOOD) > 0.9
+    assert HorseshoeRegressor().set_params(**TINY).fit(X, Y_GOOD).score(X, Y_GOOD) > 0.9
 
 
 def test_import_is_light():

@@ -39,7 +39,13 @@ def tiny(monkeypatch):
 
     def make(key, num_rows, target_sd=1.0):
         fits.append(key)
-        options = {"hidden": (4,), "num_steps": 20, "objective": "moments", "average": 0.0, "num_draws": 25}
+        options = {
+            "hidden": (4,),
+            "training__num_steps": 20,
+            "training__objective": "moments",
+            "training__average": 0.0,
+            "num_draws": 25,
+        }
         if key["prior"] != "gaussian":
             options |= {"prior": "regularized_horseshoe", "family": "factorized"}
         return make_estimator(key, num_rows, target_sd).set_params(**options, schedule="cosine", batch_size=32)

@@ -3,7 +3,7 @@
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -178,7 +178,7 @@ class Family(Settings):
     unit_norm: bool = True
 
     @classmethod
-    def of(cls, value: Any) -> Self:
+    def of(cls, value: Any) -> "Family":
         """A family as given, or the one that a name stands for, checked."""
         chosen = cls(value) if isinstance(value, str) else value
         if not isinstance(chosen, cls):

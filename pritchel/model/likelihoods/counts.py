@@ -1,6 +1,6 @@
 """Counts: what Poisson and negative binomial noise share."""
 
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -8,6 +8,8 @@ from scipy import special
 
 from pritchel.model.likelihoods.base import Likelihood, LikelihoodStart
 from pritchel.shapes import AnyArray, Scalar
+
+Count = TypeVar("Count", bound="CountLikelihood")
 
 
 class CountLikelihood(Likelihood):
@@ -23,7 +25,7 @@ class CountLikelihood(Likelihood):
     log_factorials: Scalar
 
     @classmethod
-    def of_counts(cls, start: LikelihoodStart) -> Self:
+    def of_counts(cls: type[Count], start: LikelihoodStart) -> Count:
         """The likelihood for the given counts; a mean count of 1 where there are no data or only zeros."""
         mean = start.weights @ start.targets / max(start.num_rows, 1.0)
         log_rate = np.log(np.where(mean > 0, mean, 1.0)).astype(float)
