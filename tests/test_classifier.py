@@ -79,7 +79,7 @@ def test_class_weight_moves_the_boundary():
 
 def test_pruning_and_the_model_folder(fitted, iris, tmp_path):
     X, _ = iris
-    small = fitted.prune(delta=0.01)
+    small = fitted.prune(threshold=0.01)
     small.save(tmp_path / "m")
     loaded = HorseshoeClassifier.load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.predict_proba(X), small.predict_proba(X))

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from pritchel import HorseshoeClassifier, HorseshoeRegressor, __version__
+from pritchel import HorseshoeClassifier, HorseshoeRegressor, Training, __version__
 from pritchel.cli import app
 from pritchel.cli.options import ESTIMATOR_OPTIONS
 from pritchel.tables.encode import encode_inputs
@@ -80,23 +80,25 @@ def test_help_needs_no_heavy_import():
 
 def test_every_argument_of_the_estimator_is_an_option():
     offered = {option.name for option in ESTIMATOR_OPTIONS} | {"likelihood"}
-    arguments = set(HorseshoeRegressor._get_param_names()) | set(HorseshoeClassifier._get_param_names())
-    assert arguments - offered == {"random_state", "progress", "checkpoint", "warm_start"}
+    regressor = HorseshoeRegressor(likelihood="student_t")
+    arguments = set(regressor.get_params()) | set(HorseshoeClassifier().get_params())
+    assert arguments - offered == {"random_state", "progress", "checkpoint", "warm_start", "training", "family__name"}
     assert offered <= arguments
+    assert len({option.flag for option in ESTIMATOR_OPTIONS}) == len(ESTIMATOR_OPTIONS)
 
 
 def test_options_reach_the_estimator(houses, tmp_path):
     houses.to_csv(tmp_path / "t.csv", index=False)
     words = ["--hidden", "6,5", "--slab", "3,4", "--no-linear", "--drop-dead-units", "no", "--family", "factorized"]
-    words += ["--num-steps", "20", "--num-members", "1", "--layer-scale-prior", "1e-4,1e-5", "--holdout", "0"]
+    words += ["--num-steps", "20", "--num-members", "1", "--layer-scale", "1e-4,1e-5", "--holdout", "0"]
     run("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "m", *words, "-q")
     fitted = HorseshoeRegressor.load(tmp_path / "m")
-    assert (fitted.hidden, fitted.slab, fitted.linear, fitted.drop_dead_units) == ((6, 5), (3, 4), False, False)
-    assert fitted.layer_scale_prior == (1e-4, 1e-5)
+    assert (fitted.hidden, fitted.linear, fitted.training.drop_dead_units) == ((6, 5), False, False)
+    assert (fitted.prior.slab, fitted.prior.layer_scale) == ((3, 4), (1e-4, 1e-5))
     small = ["--hidden", "4", *words[9:11], "--num-draws", "30"]
     paper = run("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "p", "--preset", "paper", *small)
     assert "Written" in paper.output
-    assert HorseshoeRegressor.load(tmp_path / "p").noise_prior == (6.0, 6.0)
+    assert HorseshoeRegressor.load(tmp_path / "p").likelihood.noise_prior == (6.0, 6.0)
 
 
 def test_predictions_by_row_are_the_models(workplace, houses):
@@ -155,7 +157,7 @@ def test_evaluate_and_inspect_as_json(workplace, houses):
 
 
 def test_prune_makes_a_smaller_model(workplace):
-    run("prune", workplace / "model", "-o", workplace / "small", "--delta", "0.05")
+    run("prune", workplace / "model", "-o", workplace / "small", "--threshold", "0.05")
     before, after = (json.loads(run("inspect", workplace / name, "--json").stdout) for name in ("model", "small"))
     assert sum(after["units_present"][0]) <= sum(before["units_present"][0])
     missing = run("prune", workplace / "model", "-o", workplace / "tuned", "--fine-tune", "5", code=2)
@@ -282,7 +284,7 @@ def test_demo_prints_the_table_and_draws_the_picture(tmp_path, monkeypatch):
         """The demo's estimator with fewer steps and units."""
 
         def fit(self, X, y, sample_weight=None):
-            self.set_params(num_steps=300, hidden=(8,), learning_rate=0.05, num_draws=25)
+            self.set_params(hidden=(8,), num_draws=25, training=Training(num_steps=300, learning_rate=0.05))
             return super().fit(X, y, sample_weight)
 
     monkeypatch.setattr(demo, "HorseshoeRegressor", Quick)

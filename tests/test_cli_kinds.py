@@ -64,7 +64,7 @@ def test_predict_and_evaluate(workplace, frame):
 
 def test_prune_and_report(workplace):
     folder, target = workplace
-    run("prune", folder / "model", "-o", folder / "small", "--delta", "0.05")
+    run("prune", folder / "model", "-o", folder / "small", "--threshold", "0.05")
     run("report", folder / "small", folder / "t.csv", "-o", folder / "report.html")
     page = (folder / "report.html").read_text()
     for words in ("made-up tables", *(("Confusion", "confidence") if target == "kind" else ("rootogram", "zeros"))):

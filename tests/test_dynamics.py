@@ -65,21 +65,21 @@ def test_it_predicts_differences(model, transitions):
 def test_draws_are_those_behind_sample_functions(request, transitions, kind, num_draws):
     model = request.getfixturevalue(kind)
     states, actions, _ = transitions
-    draws = model.draw(num_draws, seed=3)
+    draws = model.draw(num_draws, 3)
     assert draws.num_draws == num_draws
     each = jax.vmap(step, in_axes=(0, None, None))(draws, states, actions)
-    expected = model.sample_functions(states, actions, num_draws, seed=3)
+    expected = np.moveaxis(model.sample_functions(states, actions, num_draws, 3), -1, 0)
     np.testing.assert_allclose(each, expected, atol=2e-5)
 
 
 def test_a_draw_is_one_function_and_draws_differ(model, transitions):
     states, actions, _ = transitions
-    draws = model.draw(8, seed=1)
+    draws = model.draw(8, 1)
     first = step(draws[2], states[:5], actions[:5])
     np.testing.assert_array_equal(first, step(draws[2], states[:5], actions[:5]))
-    np.testing.assert_array_equal(jax.tree.leaves(draws)[0], jax.tree.leaves(model.draw(8, seed=1))[0])
+    np.testing.assert_array_equal(jax.tree.leaves(draws)[0], jax.tree.leaves(model.draw(8, 1))[0])
     assert not np.allclose(first, step(draws[3], states[:5], actions[:5]), atol=1e-6)
-    assert not np.allclose(first, step(model.draw(8, seed=2)[2], states[:5], actions[:5]), atol=1e-6)
+    assert not np.allclose(first, step(model.draw(8, 2)[2], states[:5], actions[:5]), atol=1e-6)
 
 
 def test_batch_is_loop(model, transitions):
@@ -111,14 +111,14 @@ def test_gradients_agree_with_finite_differences(model):
 def test_rollouts_keep_their_draw(model, transitions):
     states, actions, _ = transitions
     plan = np.stack([actions[:7]] * 4)
-    paths = model.rollout(states[:4], plan, seed=5)
+    paths = model.rollout(states[:4], plan, random_state=5)
     assert paths.shape == (4, 8, 2)
-    draws = model.draw(4, seed=5)
+    draws = model.draw(4, 5)
     state = jnp.asarray(states[2], float)
     for time in range(7):
         np.testing.assert_allclose(paths[2, time], state, atol=1e-5)
         state = step(draws[2], state, plan[2, time])
-    by_policy = model.rollout(states[:4], lambda state: -state, 7, seed=5)
+    by_policy = model.rollout(states[:4], lambda state: -state, 7, random_state=5)
     assert by_policy.shape == (4, 8, 2)
     np.testing.assert_allclose(by_policy[1, 1], step(draws[1], states[1], -states[1]), atol=1e-5)
 

@@ -5,13 +5,13 @@ import pytest
 from sklearn import metrics
 
 from pritchel import HorseshoeClassifier
-from pritchel.posterior.evaluate import LEVELS, calibration_curve, calibration_error, evaluate, reliability_curve
+from pritchel.posterior.evaluate import LEVELS, calibration_curve, calibration_error, reliability_curve
 from tests.conftest import TINY
 
 
 def test_scores_of_a_regression(fitted, table):
     X, y = table
-    found = evaluate(fitted, X, y[:, None], ["y"])
+    found = fitted.evaluate(X, y)
     (score,) = found.scores
     assert score.rmse == pytest.approx(metrics.root_mean_squared_error(y, fitted.predict(X)))
     assert score.mae == pytest.approx(metrics.mean_absolute_error(y, fitted.predict(X)))
@@ -28,7 +28,7 @@ def test_crps_is_the_integral_of_the_squared_gap_of_distribution_functions(fitte
     grid = np.linspace(y.min() - 15, y.max() + 15, 3001)
     cdf = fitted.posterior_.cdf(np.repeat(X, len(grid), axis=0), np.tile(grid, 5)[:, None]).reshape(5, -1)
     exact = np.trapezoid((cdf - (y[:, None] <= grid)) ** 2, grid)
-    (score,) = evaluate(fitted, X, y[:, None], ["y"]).scores
+    (score,) = fitted.evaluate(X, y).scores
     assert score.crps == pytest.approx(exact.mean(), rel=0.1)
 
 
@@ -37,7 +37,7 @@ def test_scores_of_classes_are_scikit_learns():
     X = rng.normal(size=(90, 2))
     labels = np.array(["left", "middle", "right"])[np.digitize(X[:, 0] + 0.5 * rng.normal(size=90), [-0.5, 0.5])]
     model = HorseshoeClassifier().set_params(**{**TINY, "training__num_steps": 100}).fit(X, labels)
-    (score,) = evaluate(model, X, labels[:, None], ["side"]).scores
+    (score,) = model.evaluate(X, labels, names=["side"]).scores
     proba = model.predict_proba(X)
     assert score.accuracy == metrics.accuracy_score(labels, model.predict(X))
     assert score.log_likelihood == pytest.approx(-metrics.log_loss(labels, proba))

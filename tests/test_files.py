@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pritchel.files.folder import load_model, save_model, unpack
 
-from pritchel import HorseshoeRegressor
-from pritchel.files import folder
+from pritchel import HorseshoeRegressor, folder
+from pritchel.estimators.saved import load_saved, save_estimator, unpack
 from pritchel.infer import checkpoint as checkpointing
-from pritchel.infer import fit as fitting
+from pritchel.infer import feed as feeding
 from pritchel.serial import FileError, read_arrays, write_arrays
 from tests.conftest import TINY
 
@@ -34,7 +33,7 @@ def rewrite_spec(path, change):
     """Change a spec and mend its digest, as someone who means harm would."""
     spec = json.loads((path / "spec.json").read_text())
     change(spec)
-    spec["spec_sha256"] = folder._digest(spec)
+    spec["spec_sha256"] = folder.spec_digest(spec)
     (path / "spec.json").write_text(json.dumps(spec))
 
 
@@ -53,7 +52,7 @@ CHOICES = [
 def test_predictions_come_back_to_the_bit(table, tmp_path, choice):
     X, y = table
     model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 60, **choice}).fit(X, y)
-    versions = [model] if choice.get("prior") == "gaussian" else [model, model.prune(delta=0.02)]
+    versions = [model] if choice.get("prior") == "gaussian" else [model, model.prune(threshold=0.02)]
     for version in versions:
         version.save(tmp_path / "model", overwrite=True)
         loaded = HorseshoeRegressor.load(tmp_path / "model")
@@ -136,7 +135,7 @@ def test_what_is_not_a_sound_model_is_refused(copied, name):
     damage, message = DAMAGE[name]
     damage(copied)
     with pytest.raises(FileError, match=message):
-        load_model(copied)
+        load_saved(copied)
 
 
 def test_arrays_that_do_not_fit_are_refused(copied):
@@ -151,7 +150,7 @@ def test_arrays_that_do_not_fit_are_refused(copied):
             digest = hashlib.sha256((copied / "weights.safetensors").read_bytes()).hexdigest()
             rewrite_spec(copied, lambda spec, digest=digest: spec.update(weights_sha256=digest))
             with pytest.raises(FileError):
-                load_model(copied)
+                load_saved(copied)
 
 
 JSON_VALUES = st.recursive(
@@ -180,7 +179,7 @@ def test_no_spec_does_more_than_raise_our_error(saved, data):
         model = unpack(spec, arrays)
     except FileError:
         return
-    assert isinstance(model.estimator, HorseshoeRegressor)
+    assert isinstance(model.model, HorseshoeRegressor)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -197,8 +196,8 @@ def test_no_bytes_do_more_than_raise_our_error(saved, tmp_path_factory, junk, wh
 
 def test_notes_and_their_arrays_come_back(fitted, tmp_path):
     extra = {"held_out_y": np.arange(3.0)}
-    save_model(tmp_path / "m", fitted, table={"columns": [], "targets": ["y"]}, notes={"a": 1}, extra_arrays=extra)
-    loaded = load_model(tmp_path / "m")
+    save_estimator(tmp_path / "m", fitted, table={"columns": [], "targets": ["y"]}, notes={"a": 1}, arrays=extra)
+    loaded = load_saved(tmp_path / "m")
     assert loaded.notes == {"a": 1}
     assert loaded.table["targets"] == ["y"]
     np.testing.assert_array_equal(loaded.arrays["held_out_y"], extra["held_out_y"])
@@ -218,7 +217,7 @@ class Killed(BaseException):
     ids=str,
 )
 def test_a_killed_fit_goes_on_to_the_same_end(table, tmp_path, monkeypatch, choice):
-    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 50)
+    monkeypatch.setattr(feeding, "MAX_CHUNK_STEPS", 50)
     monkeypatch.setattr(checkpointing, "EVERY_SECONDS", 0.0)
     options = {**TINY, "training__num_steps": 500, "training__batch_size": 32, **choice}
     whole = HorseshoeRegressor().set_params(**options).fit(*table)
@@ -256,7 +255,7 @@ def test_another_fits_checkpoint_is_refused(table, tmp_path, monkeypatch):
 
 
 def test_a_model_written_by_format_version_1_still_loads():
-    """Made once by `HorseshoeRegressor().set_params(hidden=(6,), training__num_steps=400, num_members=2, num_draws=10, random_state=0)`."""
+    """Two networks of six units, 400 steps, 10 draws, seed 0; its settings were flat arguments."""
     path = Path(__file__).parent / "fixtures" / "model-v1"
     model = HorseshoeRegressor.load(path)
     expected = np.load(path / "predictions.npz", allow_pickle=False)

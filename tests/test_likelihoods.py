@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from pritchel import HorseshoeRegressor
+from pritchel import Categorical, HorseshoeRegressor, StudentT
 from pritchel.files.expressions import Expression, ExpressionOps, as_source
 from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodStart
 from pritchel.model.likelihoods.base import NumpyOps
@@ -20,7 +20,10 @@ REAL = ("gaussian", "student_t", "heteroscedastic")
 
 def make(name, targets=None, num_classes=0):
     targets = np.array([[1.0], [3.0], [0.0]]) if targets is None else targets
-    return LIKELIHOODS[name].create(LikelihoodStart((2.0, 3.0), 5.0, targets, np.ones(len(targets)), num_classes))
+    settings = LIKELIHOODS[name]()
+    options = {"noise_prior": (2.0, 3.0), "dof": 5.0}
+    settings = settings.changed(**{key: value for key, value in options.items() if key in settings.values()})
+    return settings.build(LikelihoodStart(targets, np.ones(len(targets)), num_classes))
 
 
 def test_noise_kl_is_the_integral(x64):
@@ -111,8 +114,7 @@ def test_many_classes_are_bounded_tightly(x64):
 
 def test_label_noise_is_a_bound_on_the_noisy_likelihood(x64):
     """(1 - e) p + e/K: tight for a sure function, below the expectation for an unsure one."""
-    start = LikelihoodStart((2.0, 3.0), 5.0, np.zeros((1, 1)), np.ones(1), 2, 0.2)
-    likelihood = LIKELIHOODS["categorical"].create(start)
+    likelihood = Categorical(label_noise=0.2).build(LikelihoodStart(np.zeros((1, 1)), np.ones(1), 2))
     noisy = lambda f: np.log(0.8 / (1 + np.exp(-f)) + 0.1)  # noqa: E731
     one = jnp.asarray([[1.0]])
     for f in (-4.0, 0.5):
@@ -134,8 +136,7 @@ def test_heteroscedastic_expectation_is_the_monte_carlo_mean(x64):
 
 def test_student_t_bound_is_below_and_tight_for_a_sure_function(x64):
     """With many rows q(gamma) is sure too, and the bound is the log density itself."""
-    start = LikelihoodStart((2.0, 3.0), 5.0, np.zeros((1, 1)), np.full(1, 1e9))
-    likelihood = LIKELIHOODS["student_t"].create(start)
+    likelihood = StudentT((2.0, 3.0), dof=5.0).build(LikelihoodStart(np.zeros((1, 1)), np.full(1, 1e9)))
     log_g = jnp.asarray([0.6])
     for y in (0.0, 1.0, 9.0):
         arrays = [jnp.asarray([[value]]) for value in (y, 0.2, 0.0)]
@@ -153,7 +154,7 @@ def components_of(name, draws=6, rows=4):
     outputs = rng.normal(size=(draws, rows, likelihood.num_outputs(1)))
     params = np.asarray(likelihood.start(1), float) + 0.3
     values = {key: np.broadcast_to(value, (draws, 1, 1)) for key, value in likelihood.noise_values(params).items()}
-    location, scale = (np.array([2.0]), np.array([3.0])) if likelihood.is_scaled else (np.zeros(1), np.ones(1))
+    location, scale = (np.array([2.0]), np.array([3.0])) if likelihood.standardizes else (np.zeros(1), np.ones(1))
     return likelihood, outputs, values, likelihood.components(outputs, values, location, scale), (location, scale)
 
 
@@ -274,8 +275,12 @@ def test_wrong_targets_and_names_are_refused(made_up):
         HorseshoeRegressor().set_params(**{**TINY, "likelihood": "poisson"}).fit(X, f)
     with pytest.raises(ValueError, match="likelihood must be one of 'gaussian'"):
         HorseshoeRegressor().set_params(**{**TINY, "likelihood": "cauchy"}).fit(X, f)
-    with pytest.raises(TypeError, match="no argument likelyhood; it has hidden"):
-        HorseshoeRegressor(likelyhood="poisson")
+    with pytest.raises(TypeError, match="likelyhood"):
+        HorseshoeRegressor(likelyhood="poisson")  # pyright: ignore[reportCallIssue]
+    with pytest.raises(ValueError, match="no argument 'likelyhood'; it has .*likelihood"):
+        HorseshoeRegressor().set_params(likelyhood="poisson")
+    with pytest.raises(ValueError, match="Gaussian has no setting dof; it has noise_prior"):
+        HorseshoeRegressor().set_params(likelihood__dof=3)
 
 
 def test_two_targets_each_with_their_own_noise(made_up):

@@ -85,7 +85,7 @@ def test_function_draws_are_coherent(fitted, table):
 def test_rule_is_the_log_normal_cdf(fitted):
     guide = fitted.posterior_.members[0].guide
     mean, var = (np.asarray(part, float) for part in guide.layers[0].log_unit_scale_moments())
-    shared = guide.log_layer_scales
+    shared = guide.scales.layer
     sd = np.sqrt(var + float(shared.var[0]))
     exact = stats.lognorm(sd, scale=np.exp(mean + float(shared.mean[0]))).cdf(1e-3)
     np.testing.assert_allclose(prune_probabilities(guide, 1e-3)[0], exact, rtol=1e-5, atol=1e-12)
@@ -101,9 +101,9 @@ def sparse(table):
 def test_pruned_network_predicts_what_the_full_one_does(sparse, table):
     X, y = table
     small = sparse.prune()
-    report = small.prune_report_
+    (report,) = small.prune_report_
     assert report.offered == (12, 6)
-    assert report.kept == tuple(sparse.units_kept_)
+    assert report.kept == tuple(sparse.units_kept_[0])
     assert sum(report.kept) < 18, "nothing was pruned: the comparison would show nothing"
     guide = small.posterior_.members[0].guide
     assert guide.widths == (3, *report.kept, 1)
@@ -118,15 +118,15 @@ def test_pruned_network_predicts_what_the_full_one_does(sparse, table):
 def test_pruning_everything_leaves_the_linear_path_or_the_constant(fitted, table):
     X, _ = table
     with pytest.warns(diagnostics.FitWarning, match="linear path"):
-        linear = fitted.prune(delta=1e6)
-    assert linear.prune_report_.kept == (0,)
+        linear = fitted.prune(threshold=1e6)
+    assert linear.prune_report_[0].kept == (0,)
     prediction = linear.predict(X)
     coefficients = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), prediction, rcond=None)[0]
     np.testing.assert_allclose(np.column_stack([X, np.ones(len(X))]) @ coefficients, prediction, rtol=1e-9)
     assert np.ptp(prediction) > 0.1
     without = HorseshoeRegressor().set_params(**{**TINY, "linear": False, "training__num_steps": 50}).fit(*table)
     with pytest.warns(diagnostics.FitWarning, match="constant"):
-        empty = without.prune(delta=1e6)
+        empty = without.prune(threshold=1e6)
     prediction = empty.predict(X)
     np.testing.assert_allclose(prediction, prediction[0])
 
@@ -165,7 +165,7 @@ def test_weight_norms_are_those_of_the_mean_draw(table, family):
     draws = np.concatenate([weight_block(member, (1, block)).hidden[0] for block in range(400)])
     error = np.sqrt((draws.var(0) / len(draws)).sum(0))
     sampled = np.linalg.norm(draws.mean(0), axis=0)
-    assert np.all(np.abs(sampled - model.weight_norms_[0]) < 5 * error + 1e-6)
+    assert np.all(np.abs(sampled - model.weight_norms_[0][0]) < 5 * error + 1e-6)
 
 
 def test_collapse_is_noticed():

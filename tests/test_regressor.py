@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pritchel import HorseshoeRegressor
+from pritchel import HorseshoeRegressor, RegularizedHorseshoe
 from pritchel.compile_cache import use_compile_cache
-from pritchel.estimators.base import default_steps
+from pritchel.infer.options import default_steps
 from pritchel.posterior.diagnostics import FitWarning
 from tests.conftest import TINY
 
@@ -39,9 +39,9 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 def test_learned_attributes_are_numpy(fitted):
-    assert fitted.units_kept_.shape == (1,)
-    assert fitted.elbo_.shape == (400,)
-    assert fitted.unit_scales_[0].shape == fitted.weight_norms_[0].shape == (8,)
+    assert fitted.units_kept_.shape == (1, 1)
+    assert fitted.elbo_.shape == (1, 400)
+    assert fitted.unit_scales_[0][0].shape == fitted.weight_norms_[0][0].shape == (8,)
     import jax
 
     leaves = jax.tree.leaves([tuple(member[:2]) for member in fitted.posterior_.members])
@@ -125,7 +125,7 @@ def test_paper_settings():
     params = HorseshoeRegressor.paper(hidden=(500,)).get_params()
     wanted = {
         "hidden": (500,),
-        "prior": "regularized_horseshoe",
+        "prior": RegularizedHorseshoe(learn_layer_scale=True),
         "family": "structured",
         "training__learning_rate": 0.005,
         "training__schedule": "constant",
@@ -186,8 +186,8 @@ def test_a_linear_table_needs_no_hidden_unit():
     X = rng.normal(size=(100, 4))
     y = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=100)
     settings = {**TINY, "training__num_steps": 1500}
-    assert HorseshoeRegressor().set_params(**settings).fit(X, y).units_kept_.tolist() == [0]
-    assert HorseshoeRegressor().set_params(**settings, linear=False).fit(X, y).units_kept_[0] > 0
+    assert HorseshoeRegressor().set_params(**settings).fit(X, y).units_kept_.tolist() == [[0]]
+    assert HorseshoeRegressor().set_params(**settings, linear=False).fit(X, y).units_kept_[0, 0] > 0
 
 
 def test_steps_grow_with_the_table():
@@ -222,8 +222,8 @@ def test_gaussian_prior_has_nothing_to_prune(table):
 def test_warm_start_goes_on(table):
     X, y = table
     model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 100, "warm_start": True})
-    first = model.fit(X, y).elbo_[-20:].mean()
-    second = model.fit(X, y).elbo_
+    first = model.fit(X, y).elbo_[0, -20:].mean()
+    second = model.fit(X, y).elbo_[0]
     assert second[:20].mean() > first - 0.2 * abs(first), "the second fit did not start where the first ended"
     before = model.posterior_.standardizer
     model.fit(X[:30] * 2, y[:30] - 50)
@@ -364,7 +364,7 @@ def test_bad_questions(fitted, table):
         (lambda: fitted.predict_interval(X, 90), "0.9"),
         (lambda: fitted.sample_y(X, 0), "n_samples"),
         (lambda: fitted.log_prob(X, y[:5]), "60 rows and 1 target"),
-        (lambda: fitted.prune(p0=2), "p0"),
+        (lambda: fitted.prune(probability=2), "probability"),
         (lambda: fitted.predict(spoiled(np.nan)[:, [0, 1, 1]]), "row 3, column 1"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -48,7 +48,9 @@ def tiny(monkeypatch):
         }
         if key["prior"] != "gaussian":
             options |= {"prior": "regularized_horseshoe", "family": "factorized"}
-        return make_estimator(key, num_rows, target_sd).set_params(**options, schedule="cosine", batch_size=32)
+        return make_estimator(key, num_rows, target_sd).set_params(
+            **options, training__schedule="cosine", training__batch_size=32
+        )
 
     for module in (tables, curve):
         monkeypatch.setattr(module, "make_estimator", make)

@@ -122,7 +122,7 @@ def test_classes(classes, frame):
 
 
 def test_pruning_keeps_the_plan_and_leaves_the_scores_behind(model, frame):
-    small = model.prune(delta=0.05)
+    small = model.prune(threshold=0.05)
     assert small.estimator_.units_kept_.sum() <= model.estimator_.units_kept_.sum()
     assert small.plan_ == model.plan_
     assert small.notes_["source"] == model.notes_["source"]
@@ -130,7 +130,7 @@ def test_pruning_keeps_the_plan_and_leaves_the_scores_behind(model, frame):
     assert "scores" in model.notes_
     with pytest.raises(TableError, match="give them with frame"):
         model.prune(fine_tune_steps=5)
-    tuned = model.prune(delta=0.05, fine_tune_steps=5, frame=frame)
+    tuned = model.prune(threshold=0.05, fine_tune_steps=5, frame=frame)
     assert not np.array_equal(tuned.predict(frame), small.predict(frame))
 
 
