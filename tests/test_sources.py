@@ -74,6 +74,16 @@ def test_local_tables_have_the_digests_and_splits_on_record(name):
     assert Table(name, *arrays_from_text(text.getvalue(), columns, "0", num_splits)).digest() == table.digest()
 
 
+@pytest.mark.parametrize("named", [None, "", "somewhere"])
+def test_a_folder_that_is_named_goes_before_the_one_beside_the_checkout(monkeypatch, named):
+    if named is None:
+        monkeypatch.delenv("PRITCHEL_DATA", raising=False)
+    else:
+        monkeypatch.setenv("PRITCHEL_DATA", named)
+    folders = ["/".join(folder.parts[-2:]) for folder in sources._local_folders()]
+    assert folders == (["somewhere", "shared/data"] if named else ["shared/data"])
+
+
 def test_fetched_once_then_read_from_the_cache(empty, monkeypatch):
     opened = []
     urlopen = download.urlopen

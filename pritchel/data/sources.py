@@ -67,8 +67,9 @@ class Table(NamedTuple):
 
 
 def _local_folders() -> list[Path]:
+    beside = Path(__file__).parents[3] / "shared" / "data"
     named = os.environ.get("PRITCHEL_DATA")
-    return [Path(named)] * bool(named) + [Path(__file__).parents[3] / "shared" / "data"]
+    return [Path(named), beside] if named else [beside]
 
 
 def _cache_folder() -> Path:
