@@ -83,7 +83,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     unit_scales_ : posterior median scale of each unit, one array a hidden layer (first member).
     weight_norms_ : norm of each unit's expected weights, one array a hidden layer (first member).
     posterior_ : the fitted predictive distribution.
-    status_ : how each member's fit ended. num_skipped_steps_ : steps skipped because they were not finite.
+    status_ : how each member's fit ended.
+    num_skipped_steps_ : steps skipped because they were not finite.
     is_collapsed_ : whether the fit is no better than the constant predictor on its training rows.
     """
 
