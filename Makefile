@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
+TESTS :=  # some tests only: make coverage TESTS=tests/test_numerics.py
 
-.PHONY: demo test test-all check format bench bench-quality bench-likelihoods clean
+.PHONY: demo test test-all test-lowest coverage check docs format bench bench-quality bench-likelihoods clean
 
 demo: $(VENV)/.demo
 	$(BIN)/pritchel demo
@@ -14,10 +16,24 @@ test: $(VENV)/.dev
 test-all: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist loadfile -m ""
 
+# The oldest versions that pyproject.toml allows. They warn of what newer ones have deprecated; that is no fault here.
+test-lowest: $(VENV)/.dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
+	$(BIN)/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable '.[tests]'
+	$(LOWEST)/bin/pytest -n 2 --dist loadfile -W ignore::DeprecationWarning -W ignore::FutureWarning $(TESTS)
+
+coverage: $(VENV)/.dev
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term --cov-report=html $(TESTS)
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs -d docs/_build/doctrees . docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+	$(MAKE) --no-print-directory docs
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
@@ -46,4 +62,4 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .ruff_cache .coverage htmlcov docs/_build docs/reference

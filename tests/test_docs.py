@@ -1,5 +1,8 @@
-"""Every block of Python and every `pritchel` command in README and docs runs, in order, in an empty folder."""
+"""The pages: their code runs in an empty folder, links lead somewhere, names exist, and the reference is complete."""
 
+import ast
+import importlib.util
+import inspect
 import re
 import shlex
 import sys
@@ -8,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import pritchel
 from pritchel.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -69,3 +73,86 @@ def test_the_reference_names_every_command_and_method():
     for name in own:
         if not name.startswith(("_", "set_")) and callable(getattr(HorseshoeRegressor, name)):
             assert name in text, name
+
+
+def test_tables_are_whole():
+    for page in PAGES:
+        lines = ["", *page.read_text().splitlines(), ""]
+        for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
+            if line.startswith("|") and not before.startswith("|"):
+                assert re.fullmatch(r"[|:\- ]+", after), (
+                    f"{page.name}: rows without a head, cut off by a blank line: {line}"
+                )
+
+
+def defined_names(tree: ast.AST) -> set[str]:
+    """What a file defines: functions, classes, and names that are given a value or a type."""
+    places = (node for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute)))
+    stored = {getattr(node, "id", getattr(node, "attr", "")) for node in places if isinstance(node.ctx, ast.Store)}
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return stored | {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+def used_names(tree: ast.AST) -> set[str]:
+    """Every name in a file's code, docstrings left out."""
+    fields = ("id", "attr", "arg", "name")
+    return {
+        value for node in ast.walk(tree) for field in fields if isinstance(value := getattr(node, field, None), str)
+    }
+
+
+def code_files(part: str) -> list[Path]:
+    """The files that a text names, under the package or the tests; one without a folder is beside the one before it."""
+    files: list[Path] = []
+    for name in re.findall(r"`([\w/]+\.py)`", part):
+        places = [ROOT / "pritchel" / name, ROOT / "tests" / name, *(file.parent / name for file in files[-1:])]
+        found = [place for place in places if place.exists()]
+        assert found, f"no file {name}"
+        files.append(found[0])
+    return files
+
+
+def test_the_method_page_names_what_exists():
+    trees = {
+        path: ast.parse(path.read_text()) for folder in ("pritchel", "tests") for path in (ROOT / folder).rglob("*.py")
+    }
+    everywhere = set().union(*map(used_names, trees.values()))
+    for part in re.split(r"\n(?=\|)|\n\n", (ROOT / "docs" / "method.md").read_text()):  # rows and paragraphs
+        files = code_files(part)
+        known = set().union(*(defined_names(trees[file]) for file in files)) if files else everywhere
+        for code in re.findall(r"`([^`]+)`", part):
+            if not code.endswith(".py"):
+                name = re.match(r"@?(\w+)", code)
+                assert name, code
+                where = ", ".join(file.name for file in files) or "the package"
+                assert name[1] in known, f"no {name[1]} in {where}"
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """The module that writes the reference."""
+    path = ROOT / "docs" / "extensions" / "reference.py"
+    spec = importlib.util.spec_from_file_location("reference", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", pritchel.__all__)
+def test_every_public_name_is_in_the_reference_with_a_docstring(reference, name):
+    pages, thing = reference.reference_pages(), getattr(pritchel, name)
+    assert f"pritchel.{name}\n" in pages[name]
+    assert f"]({name}.md): {reference.first_line(thing)}" in pages["index"]
+    if inspect.isclass(thing) or inspect.isroutine(thing):
+        assert vars(thing).get("__doc__") if inspect.isclass(thing) else thing.__doc__
+    for member in reference.own_members(thing) if inspect.isclass(thing) else ():
+        assert inspect.getdoc(inspect.getattr_static(thing, member)), f"{name}.{member}"
+        assert member in pages[name]
+
+
+def test_the_reference_drops_pages_of_names_that_are_gone(reference, tmp_path):
+    (tmp_path / "Gone.md").write_text("")
+    reference.write_reference(tmp_path)
+    assert {path.stem for path in tmp_path.iterdir()} == {"index", *pritchel.__all__, *reference.EXTENDED}

@@ -277,7 +277,7 @@ def test_wrong_targets_and_names_are_refused(made_up):
         HorseshoeRegressor().set_params(**{**TINY, "likelihood": "cauchy"}).fit(X, f)
     with pytest.raises(TypeError, match="likelyhood"):
         HorseshoeRegressor(likelyhood="poisson")  # pyright: ignore[reportCallIssue]
-    with pytest.raises(ValueError, match="no argument 'likelyhood'; it has .*likelihood"):
+    with pytest.raises(ValueError, match=r"no argument 'likelyhood'; it has .*likelihood"):
         HorseshoeRegressor().set_params(likelyhood="poisson")
     with pytest.raises(ValueError, match="Gaussian has no setting dof; it has noise_prior"):
         HorseshoeRegressor().set_params(likelihood__dof=3)
