@@ -33,11 +33,12 @@ def main(folder: Path) -> None:
         axis.scatter(*X[y == "right"].T, s=6, color="#c2410c")
         axis.set(title=title, xlabel="x1", ylabel="x2")
         figure.colorbar(shown, ax=axis)
-    scales = np.sort(model.unit_scales_[0])[::-1]
+    num_kept = small.units_kept_[0, 0]
+    scales = np.sort(model.unit_scales_[0][0])[::-1]
     axes[2].semilogy(scales, ".", color="#a3adbd")
-    axes[2].semilogy(scales[: small.units_kept_[0]], ".", color="#2456a6")
+    axes[2].semilogy(scales[:num_kept], ".", color="#2456a6")
     axes[2].axhline(1e-3, color="#1d2433", lw=0.8, ls="--")
-    axes[2].set(title=f"{small.units_kept_[0]} of 100 units in use", xlabel="unit", ylabel="scale")
+    axes[2].set(title=f"{num_kept} of 100 units in use", xlabel="unit", ylabel="scale")
     figure.savefig(folder / "linear_boundary.png", dpi=110)
 
 

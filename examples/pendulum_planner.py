@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from pritchel import DynamicsModel, HorseshoeRegressor
+from pritchel import DynamicsModel, HorseshoeRegressor, Training
 from pritchel.estimators.dynamics import Dynamics, step
 
 LENGTH, HORIZON, NUM_PLANS, NUM_ELITE, NUM_SWEEPS, NUM_DRAWS = 200, 20, 200, 20, 3, 4
@@ -67,7 +67,7 @@ def episode(env, act, seed):
 
 def planner(model: DynamicsModel, seed: int):
     """A policy that searches before every step; the plan of the step before is where it starts."""
-    draws, key = model.draw(NUM_DRAWS, seed=seed), jr.key(seed)
+    draws, key = model.draw(NUM_DRAWS, seed), jr.key(seed)
     mean = jnp.zeros((HORIZON, 1))
 
     def act(state):
@@ -89,10 +89,10 @@ def main(num_rounds: int = 3) -> list[float]:
     rows = [row for _, episode_rows in random for row in episode_rows]
     returns = [float(np.mean([total for total, _ in random]))]
     print(f"random: return {returns[0]:.0f}, {len(rows)} transitions")
-    options = {"hidden": (50,), "num_members": 2, "training__num_steps": 3000, "progress": False, "random_state": 0}
+    network = HorseshoeRegressor(hidden=(50,), num_members=2, training=Training(num_steps=3000), random_state=0)
     for number in range(num_rounds):
         states, actions, after = map(np.asarray, zip(*rows, strict=True))
-        model = DynamicsModel(estimator=HorseshoeRegressor().set_params(**options)).fit(states, actions, after)
+        model = DynamicsModel(estimator=network.set_params(progress=False)).fit(states, actions, after)
         total, new = episode(env, planner(model, number), 100 + number)
         returns.append(total)
         rows += new

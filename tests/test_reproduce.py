@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
-from pritchel import experiments
+from pritchel import Horseshoe, experiments
 from pritchel.cli import app
 from pritchel.data.sources import Table
 from pritchel.experiments import statistics
@@ -257,16 +257,20 @@ def test_verdicts_as_markdown(tmp_path, monkeypatch):
 def test_settings_are_the_papers_and_ours():
     key = {"units": 50, "prior": "horseshoe", "family": "factorized", "settings": "paper", "split": 3, "steps": None}
     paper = make_estimator(key, 455)
-    assert (paper.learning_rate, paper.kl_warmup, paper.noise_prior) == (0.005, 0.0, (6.0, 6.0))
-    assert (paper.objective, paper.schedule, paper.num_steps, paper.random_state) == ("sampled", "constant", 8000, 3)
-    assert make_estimator(key, 40_000).num_steps > 8000
+    assert (paper.training.learning_rate, paper.training.kl_warmup) == (0.005, 0.0)
+    assert paper.likelihood.noise_prior == (6.0, 6.0)
+    assert paper.prior == Horseshoe(learn_layer_scale=True)
+    training = paper.training
+    assert (training.objective, training.schedule, training.num_steps) == ("sampled", "constant", 8000)
+    assert paper.random_state == 3
+    assert make_estimator(key, 40_000).training.num_steps > 8000
     ours = make_estimator(key | {"settings": "ours"}, 455)
     assert (ours.num_members, ours.linear, ours.hidden, ours.prior) == (1, False, (50,), "horseshoe")
-    assert ours.learning_rate == 0.02
+    assert ours.training.learning_rate == 0.02
     vmg = {"family": "vmg", "prior": "gaussian"}
-    own = make_estimator(key | vmg, 455)
+    own = make_estimator(key | vmg, 455).training
     assert (own.learning_rate, own.average, own.batch_size, own.num_steps) == (0.001, 0.999, 128, 20_000)
-    assert make_estimator(key | vmg | {"settings": "original"}, 455, 2.0).noise_prior == (6.0, 1.5)
+    assert make_estimator(key | vmg | {"settings": "original"}, 455, 2.0).likelihood.noise_prior == (6.0, 1.5)
     assert set(settings.NAMES) == set(settings.SETTINGS)
 
 
