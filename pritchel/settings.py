@@ -13,6 +13,15 @@ class Settings:
 
     __no_type_check__: ClassVar[bool] = True  # annotations are for readers, also where tests turn them into checks
 
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = Settings.__repr__  # before the dataclass decorator would add its own
+
+    def __repr__(self) -> str:
+        """As it could be typed: only what differs from the defaults."""
+        fields = [(field, getattr(self, field.name)) for field in dataclasses.fields(self)]
+        shown = ", ".join(f"{field.name}={value!r}" for field, value in fields if value != field.default)
+        return f"{type(self).__name__}({shown})"
+
     def changed(self, **changes: Any) -> Self:
         """The same with some values changed; an unknown name is refused with those there are."""
         known = [field.name for field in dataclasses.fields(self)]
