@@ -24,8 +24,8 @@ from pritchel.posterior.predict import Uncertainty
 class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     """Bayesian neural network classification that starts wide and keeps only the units the data ask for.
 
-    Two classes or more, labels of any type. Arguments and fitted attributes are those of :class:`HorseshoeRegressor`
-    but for the likelihood; besides those:
+    Two classes or more, labels of any type. Arguments and fitted attributes are those of
+    :class:`~pritchel.HorseshoeRegressor` but for the likelihood; besides those:
 
     Parameters
     ----------

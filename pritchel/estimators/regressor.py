@@ -37,14 +37,16 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     hidden : int or tuple of ints
         Units offered in each hidden layer. Offer many: unused ones are switched off.
     prior : str or PriorSettings
-        :class:`RegularizedHorseshoe`, :class:`Horseshoe` or :class:`GaussianPrior`, or "regularized_horseshoe",
-        "horseshoe", "gaussian" for their defaults.
+        :class:`~pritchel.RegularizedHorseshoe`, :class:`~pritchel.Horseshoe` or :class:`~pritchel.GaussianPrior`, or
+        "regularized_horseshoe", "horseshoe", "gaussian" for their defaults.
     likelihood : str or LikelihoodSettings
-        What noise is: :class:`Gaussian`, :class:`StudentT` (outliers), :class:`Heteroscedastic` (it depends on the
-        inputs), :class:`Poisson` or :class:`NegativeBinomial` (counts; with exposure, fit counts / exposure with
+        What noise is: :class:`~pritchel.Gaussian`, :class:`~pritchel.StudentT` (outliers),
+        :class:`~pritchel.Heteroscedastic` (it depends on the inputs), :class:`~pritchel.Poisson` or
+        :class:`~pritchel.NegativeBinomial` (counts; with exposure, fit counts / exposure with
         `sample_weight=exposure`); or "gaussian", "student_t", "heteroscedastic", "poisson", "negative_binomial".
     family : str or Family
-        The posterior's shape: "structured", "semi_structured", "factorized", "tied" or "vmg", or a :class:`Family`.
+        The posterior's shape: "structured", "semi_structured", "factorized", "tied" or "vmg", or a
+        :class:`~pritchel.Family`.
     linear : bool
         Add a linear function of the inputs beside the hidden layers, with a half-Cauchy scale of its own. A table that
         needs no hidden unit can then end with none.
@@ -55,7 +57,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         than its deviation, so that they lie there. None: every column by its deviation. 5 helps where columns are
         mostly zero (pixels, words); it harms where they have long tails, which are better given as logarithms.
     training : Training, optional
-        How the networks are trained; None for the defaults of :class:`Training`.
+        How the networks are trained; None for the defaults of :class:`~pritchel.Training`.
     num_members : int
         Independent fits whose predictive distributions are mixed; 1 for a single network to deploy.
     num_draws : int
@@ -67,7 +69,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     random_state : int, RandomState or None
         Fixes the fit and every prediction.
     progress : bool or callable
-        Show a bar on a terminal; or a function that is called with a :class:`Progress` after every few hundred steps.
+        Show a bar on a terminal; or a function that is called with a :class:`~pritchel.Progress` after every few
+        hundred steps.
     checkpoint : path, optional
         A folder in which the fit is kept every few seconds. The same fit (data, options, an integer random_state) goes
         on from there after a crash, to the same result; another fit's files are refused.

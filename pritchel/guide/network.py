@@ -27,7 +27,7 @@ class NetworkGuide(eqx.Module):
 
     layers: tuple[LayerGuide, ...]
     scales: Scales  # a `Normal` over each log scale that the prior has
-    latents: Latents  # `Normal`s over what else the prior has
+    latents: Latents  # normals over what else the prior has
     output: OutputGuide  # base weights of the output layer
     linear: Normal | None  # base weights of the linear path beside the hidden layers; None: there is none
     likelihood: Float[AnyArray, "*params"]  # the likelihood's own parameters
@@ -134,7 +134,7 @@ def noise_shape(*shape: int) -> Any:
 
 
 def noise_like(normals: Any) -> Any:
-    """Shapes of the noise that a tree of `Normal`s takes."""
+    """Shapes of the noise that a tree of normals takes."""
     is_normal = lambda part: isinstance(part, Normal)  # noqa: E731
     return jax.tree.map(lambda normal: noise_shape(*normal.mean.shape), normals, is_leaf=is_normal)
 

@@ -70,7 +70,7 @@ class RegularizedHorseshoe(ShrinkageSettings):
     Parameters
     ----------
     unit_scale, layer_scale, output_scale, linear_scale, learn_layer_scale, half_cauchy
-        As in :class:`Horseshoe`.
+        As in :class:`~pritchel.Horseshoe`.
     slab : tuple of two floats
         Shape and rate of the inverse-gamma prior on the slab variance.
     slab_sharing : {"network", "layer", "unit"}
