@@ -9,6 +9,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import sys
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -122,9 +123,14 @@ def _trusted_classes() -> dict[str, type]:
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
-        if _is_trusted(kind):
+        if _is_trusted(kind) and (_class_name(kind) not in found or _is_current(kind)):
             found[_class_name(kind)] = kind
     return found
+
+
+def _is_current(kind: type) -> bool:
+    """Whether its module still means this class by its name: a reloaded module leaves older ones behind."""
+    return getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
 
 
 def write_arrays(path: Path, arrays: Arrays, metadata: Any = None) -> None:

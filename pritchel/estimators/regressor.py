@@ -263,7 +263,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         targets = np.asarray(y, np.float64)
         self.likelihood_settings().kind.check_targets(targets)
         if is_fit:
-            self._is_single_target = targets.ndim == 1
+            self.is_single_target_ = targets.ndim == 1
         return targets.reshape(len(targets), -1)
 
     def _known_targets(self, inputs: np.ndarray, y: Any) -> np.ndarray:
@@ -283,4 +283,4 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
 
     def _shape(self, answer: np.ndarray) -> np.ndarray:
         """Drop the target axis where y came as one column."""
-        return answer[:, 0] if self._is_single_target else answer
+        return answer[:, 0] if self.is_single_target_ else answer

@@ -122,7 +122,7 @@ def _fitted(estimator: Any, arrays: Arrays) -> dict[str, Any]:
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": _plain(getattr(estimator, "feature_names_in_", None)),
         "classes": _plain(getattr(estimator, "classes_", None)),
-        "is_single_target": bool(getattr(estimator, "_is_single_target", True)),
+        "is_single_target": bool(getattr(estimator, "is_single_target_", True)),
         "is_collapsed": bool(estimator.is_collapsed_),
         "status": list(estimator.status_),
         "n_iter": int(estimator.n_iter_),
@@ -139,9 +139,10 @@ def _fitted(estimator: Any, arrays: Arrays) -> dict[str, Any]:
 
 def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
     fitted = spec["fitted"]
+    posterior = _posterior(fitted, arrays)
     estimator = _class(spec["estimator"])(**unpack_settings(spec["settings"]))
     estimator.options()  # refuses settings that no fit can have had
-    estimator.posterior_ = _posterior(fitted, arrays)
+    estimator.posterior_ = posterior
     num_features = estimator.posterior_.members[0].guide.widths[0]
     if fitted["n_features_in"] != num_features:
         raise FileError("its number of features does not fit its network")
@@ -158,7 +159,7 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
             raise FileError("its labels do not fit its network")
         estimator.classes_ = np.asarray(classes)
     else:
-        estimator._is_single_target = bool(fitted["is_single_target"])
+        estimator.is_single_target_ = bool(fitted["is_single_target"])
     estimator.is_collapsed_ = bool(fitted["is_collapsed"])
     estimator.status_ = [str(status) for status in fitted["status"]]
     estimator.n_iter_, estimator.num_skipped_steps_ = int(fitted["n_iter"]), int(fitted["num_skipped_steps"])

@@ -1,0 +1,79 @@
+"""`pritchel.load` finds out by itself what a folder holds."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pritchel
+from pritchel import DynamicsModel, FileError, HorseshoeRegressor, TableModel
+from pritchel.folder import spec_digest
+from tests.conftest import TINY
+
+
+@pytest.fixture(scope="module")
+def dynamics():
+    rng = np.random.default_rng(0)
+    states, actions = rng.uniform(-1, 1, (80, 2)), rng.integers(0, 3, 80)
+    after = states + 0.1 * np.column_stack([states[:, 1], actions - 1.0])
+    estimator = HorseshoeRegressor().set_params(**TINY, training__batch_size=32)
+    model = DynamicsModel(num_actions=3, angles=(-2,), estimator=estimator).fit(states, actions, after)
+    return model, states, actions
+
+
+def test_dynamics_come_back_to_the_bit(dynamics, tmp_path):
+    model, states, actions = dynamics
+    model.save(tmp_path / "m")
+    for loaded in (DynamicsModel.load(tmp_path / "m"), pritchel.load(tmp_path / "m")):
+        assert isinstance(loaded, DynamicsModel)
+        np.testing.assert_array_equal(loaded.predict(states, actions), model.predict(states, actions))
+        first, second = (each.rollout(states[:3], np.zeros((3, 4))) for each in (loaded, model))
+        np.testing.assert_array_equal(first, second)
+    smaller = model.prune()
+    smaller.save(tmp_path / "m", overwrite=True)
+    again = pritchel.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(states, actions), smaller.predict(states, actions))
+    with pytest.raises(TypeError, match="holds a DynamicsModel, not a HorseshoeRegressor"):
+        HorseshoeRegressor.load(tmp_path / "m")
+
+
+def test_samples_are_the_last_axis_and_the_draws_own(dynamics):
+    model, states, actions = dynamics
+    samples = model.sample_functions(states, actions, n_samples=5, random_state=3)
+    assert samples.shape == (80, 2, 5)
+    from pritchel.estimators.dynamics import step
+
+    draws = model.draw(n_samples=5, random_state=3)
+    np.testing.assert_allclose(samples[..., 2], step(draws[2], states, actions), atol=1e-4)
+
+
+@pytest.mark.parametrize("change", [{"angles": [5]}, {"num_actions": 2}, {"num_features": 3}, {"num_actions": "many"}])
+def test_dynamics_that_do_not_fit_their_network_are_refused(dynamics, tmp_path, change):
+    path = dynamics[0].save(tmp_path / "m")
+    spec = json.loads((path / "spec.json").read_text())
+    spec["extra"] |= change
+    spec["spec_sha256"] = spec_digest(spec)
+    (path / "spec.json").write_text(json.dumps(spec))
+    with pytest.raises(FileError):
+        pritchel.load(path)
+
+
+def test_estimators_and_tables(fitted, table, tmp_path):
+    X, _ = table
+    fitted.save(tmp_path / "arrays")
+    loaded = pritchel.load(tmp_path / "arrays")
+    assert isinstance(loaded, HorseshoeRegressor)
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=table[1])
+    brief = HorseshoeRegressor().set_params(**TINY | {"training__num_steps": 30})
+    model = TableModel(brief, holdout=0).fit(frame, "y")
+    model.save(tmp_path / "table")
+    again = pritchel.load(tmp_path / "table")
+    assert isinstance(again, TableModel)
+    pd.testing.assert_frame_equal(again.predict(frame), model.predict(frame))
+
+
+def test_nothing_there_is_said(tmp_path):
+    with pytest.raises(FileError, match="no such folder"):
+        pritchel.load(tmp_path / "nowhere")
