@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 import pritchel
 from pritchel.cli import app
+from tests.pages import BLOCK, ROOT, defined_names, used_names
 
-ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.S | re.M)
+MORE_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md", "results/README.md")]
 # Commands of a shell block that set up or measure, run elsewhere or not at all.
 NOT_RUN = ("make ", "pip install", "pritchel reproduce")
 
@@ -83,22 +83,6 @@ def test_tables_are_whole():
                 assert re.fullmatch(r"[|:\- ]+", after), (
                     f"{page.name}: rows without a head, cut off by a blank line: {line}"
                 )
-
-
-def defined_names(tree: ast.AST) -> set[str]:
-    """What a file defines: functions, classes, and names that are given a value or a type."""
-    places = (node for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute)))
-    stored = {getattr(node, "id", getattr(node, "attr", "")) for node in places if isinstance(node.ctx, ast.Store)}
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    return stored | {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
-
-
-def used_names(tree: ast.AST) -> set[str]:
-    """Every name in a file's code, docstrings left out."""
-    fields = ("id", "attr", "arg", "name")
-    return {
-        value for node in ast.walk(tree) for field in fields if isinstance(value := getattr(node, field, None), str)
-    }
 
 
 def code_files(part: str) -> list[Path]:

@@ -37,7 +37,7 @@ def reproduce(
     if quick:  # many programs, each run briefly: compile fast rather than run fast
         os.environ.setdefault("XLA_FLAGS", QUICK_FLAGS)
     from pritchel.experiments.reproduce import EXPERIMENTS, load, run_experiment
-    from pritchel.report.experiment_figures import FIGURES
+    from pritchel.report.experiment_figures import draw_figures
     from pritchel.report.verdicts import write_verdicts
 
     if names == ["list"]:
@@ -67,7 +67,7 @@ def reproduce(
         label = f"{name} (quick: a rehearsal, no evidence)" if quick else name
         finding = outcome.finding
         typer.echo(f"{label}: {finding.verdict}. {finding.statistic}" if finding else f"{label}: no trial on record.")
-        for path in FIGURES[name](outcome.records, output) if outcome.records else ():
+        for path in draw_figures(name, outcome.records, output) if outcome.records else ():
             typer.echo(f"  {path}")
         for failure in outcome.failures:
             typer.echo(f"  failed: {failure}", err=True)

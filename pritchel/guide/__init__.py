@@ -1,17 +1,11 @@
-"""The guide q(weights, scales): one file a family, each registering itself by name."""
+"""The guide q(weights, scales): one file a family. A new file here is found by itself."""
 
-from pritchel.guide import factorized, semi_structured, structured, tied, vmg
+import importlib
+import pkgutil
+
 from pritchel.guide.base import FAMILIES, Family, LayerGuide, LayerStart, family
 
-__all__ = [
-    "FAMILIES",
-    "Family",
-    "LayerGuide",
-    "LayerStart",
-    "factorized",
-    "family",
-    "semi_structured",
-    "structured",
-    "tied",
-    "vmg",
-]
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["FAMILIES", "Family", "LayerGuide", "LayerStart", "family"]
