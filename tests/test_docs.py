@@ -1,6 +1,8 @@
 """The pages: their code runs in an empty folder, links lead somewhere, names exist, and the reference is complete."""
 
 import ast
+import doctest
+import importlib
 import importlib.util
 import inspect
 import re
@@ -52,7 +54,7 @@ def test_blocks_run(page, tmp_path, monkeypatch, capsys):
 
 
 def test_links_lead_somewhere():
-    for page in PAGES:
+    for page in (*PAGES, *MORE_PAGES):
         for link in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
@@ -75,8 +77,32 @@ def test_the_reference_names_every_command_and_method():
             assert name in text, name
 
 
+def test_the_reference_lists_every_public_name_in_its_room():
+    text = (ROOT / "docs" / "api.md").read_text()
+    listed = dict(re.findall(r"^\| \w+ \| `(\w+)` \| (.+) \|$", text, re.M))
+    assert sorted(listed) == sorted(pritchel.__all__)
+    for name, home in pritchel._HOMES.items():
+        assert f"| {home.split('.')[0]} | `{name}` |" in text
+
+
+# Where the public names live, and the examples in their docstrings with them.
+HOMES = sorted({f"pritchel.{home}" for home in pritchel._HOMES.values()})
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_examples_in_docstrings_run(home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testmod(importlib.import_module(home), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert found.failed == 0
+
+
+@pytest.mark.parametrize("name", ["HorseshoeRegressor", "HorseshoeClassifier", "TableModel", "RegularizedHorseshoe"])
+def test_classes_to_start_from_have_examples(name):
+    assert doctest.DocTestFinder(recurse=False).find(getattr(pritchel, name))[0].examples
+
+
 def test_tables_are_whole():
-    for page in PAGES:
+    for page in (*PAGES, *MORE_PAGES):
         lines = ["", *page.read_text().splitlines(), ""]
         for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
             if line.startswith("|") and not before.startswith("|"):

@@ -16,7 +16,8 @@ def reproduce(
         bool, typer.Option("--quick", help="Every figure from few trials and short fits, to see that it works.")
     ] = False,
     data: Annotated[
-        Path | None, typer.Option(help="Folder of benchmark tables; else PRITCHEL_DATA, or ../shared/data.")
+        Path | None,
+        typer.Option(help="Folder of benchmark tables; else PRITCHEL_DATA, ../shared/data, or fetched by name, once."),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for records and figures.")] = Path("results"),
     n_jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at a time; default: all cores.")] = None,
