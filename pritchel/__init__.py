@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pritchel.tables.messages import TableError
     from pritchel.tables.model import TableModel
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The home of each public name. JAX and scikit-learn are imported on first use, so that `import pritchel` and
 # `pritchel --help` are instant.

@@ -19,10 +19,12 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from pritchel import __version__
+
 MAX_TEXT_BYTES = 2**26
 Arrays = dict[str, np.ndarray]
 Kind = TypeVar("Kind")
-PACKAGES = ("pritchel", "jax", "numpy", "scikit-learn")
+PACKAGES = ("jax", "numpy", "scikit-learn")
 
 
 class FileError(ValueError):
@@ -169,4 +171,5 @@ def _no_constant(name: str) -> Any:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that matter to a result."""
-    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in PACKAGES}
+    own = {"python": platform.python_version(), "pritchel": __version__}
+    return own | {name: importlib.metadata.version(name) for name in PACKAGES}

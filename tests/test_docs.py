@@ -1,6 +1,8 @@
 """The pages: their code runs in an empty folder, links lead somewhere, names exist, and the reference is complete."""
 
 import ast
+import doctest
+import importlib
 import importlib.util
 import inspect
 import re
@@ -13,10 +15,10 @@ from typer.testing import CliRunner
 
 import pritchel
 from pritchel.cli import app
+from tests.pages import BLOCK, ROOT, defined_names, used_names
 
-ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.S | re.M)
+MORE_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md", "results/README.md")]
 # Commands of a shell block that set up or measure, run elsewhere or not at all.
 NOT_RUN = ("make ", "pip install", "pritchel reproduce")
 
@@ -52,7 +54,7 @@ def test_blocks_run(page, tmp_path, monkeypatch, capsys):
 
 
 def test_links_lead_somewhere():
-    for page in PAGES:
+    for page in (*PAGES, *MORE_PAGES):
         for link in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
@@ -75,30 +77,38 @@ def test_the_reference_names_every_command_and_method():
             assert name in text, name
 
 
+def test_the_reference_lists_every_public_name_in_its_room():
+    text = (ROOT / "docs" / "api.md").read_text()
+    listed = dict(re.findall(r"^\| \w+ \| `(\w+)` \| (.+) \|$", text, re.M))
+    assert sorted(listed) == sorted(pritchel.__all__)
+    for name, home in pritchel._HOMES.items():
+        assert f"| {home.split('.')[0]} | `{name}` |" in text
+
+
+# Where the public names live, and the examples in their docstrings with them.
+HOMES = sorted({f"pritchel.{home}" for home in pritchel._HOMES.values()})
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_examples_in_docstrings_run(home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testmod(importlib.import_module(home), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert found.failed == 0
+
+
+@pytest.mark.parametrize("name", ["HorseshoeRegressor", "HorseshoeClassifier", "TableModel", "RegularizedHorseshoe"])
+def test_classes_to_start_from_have_examples(name):
+    assert doctest.DocTestFinder(recurse=False).find(getattr(pritchel, name))[0].examples
+
+
 def test_tables_are_whole():
-    for page in PAGES:
+    for page in (*PAGES, *MORE_PAGES):
         lines = ["", *page.read_text().splitlines(), ""]
         for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
             if line.startswith("|") and not before.startswith("|"):
                 assert re.fullmatch(r"[|:\- ]+", after), (
                     f"{page.name}: rows without a head, cut off by a blank line: {line}"
                 )
-
-
-def defined_names(tree: ast.AST) -> set[str]:
-    """What a file defines: functions, classes, and names that are given a value or a type."""
-    places = (node for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute)))
-    stored = {getattr(node, "id", getattr(node, "attr", "")) for node in places if isinstance(node.ctx, ast.Store)}
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    return stored | {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
-
-
-def used_names(tree: ast.AST) -> set[str]:
-    """Every name in a file's code, docstrings left out."""
-    fields = ("id", "attr", "arg", "name")
-    return {
-        value for node in ast.walk(tree) for field in fields if isinstance(value := getattr(node, field, None), str)
-    }
 
 
 def code_files(part: str) -> list[Path]:

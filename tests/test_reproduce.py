@@ -111,8 +111,8 @@ def test_every_experiment_runs_once_and_is_drawn(tiny, drawn, tmp_path, monkeypa
     assert str(tmp_path) not in page
 
 
-def test_every_experiment_has_figures():
-    assert set(FIGURES) == set(EXPERIMENTS)
+def test_figures_are_of_experiments():
+    assert set(FIGURES) <= set(EXPERIMENTS)
 
 
 def imported(tree: ast.AST) -> set[str]:

@@ -1,18 +1,12 @@
 """The command line: one file a command. Heavy imports sit inside the commands, so that `--help` is instant."""
 
+import importlib
 from typing import Annotated
 
 import typer
 
-from pritchel.cli.demo import demo
-from pritchel.cli.evaluate import evaluate
-from pritchel.cli.export import export
-from pritchel.cli.fit import fit
-from pritchel.cli.inspect import inspect
-from pritchel.cli.predict import predict
-from pritchel.cli.prune import prune
-from pritchel.cli.report import report
-from pritchel.cli.reproduce import reproduce
+# In the order of `--help`. Each is the function of that name in the file of that name.
+COMMANDS = ("fit", "predict", "evaluate", "inspect", "prune", "export", "report", "reproduce", "demo")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,5 +33,5 @@ def main(
     """Bayesian neural networks that choose their own width."""
 
 
-for command in (fit, predict, evaluate, inspect, prune, export, report, reproduce, demo):
-    app.command()(command)
+for name in COMMANDS:
+    app.command()(getattr(importlib.import_module(f"{__name__}.{name}"), name))

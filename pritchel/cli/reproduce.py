@@ -16,7 +16,8 @@ def reproduce(
         bool, typer.Option("--quick", help="Every figure from few trials and short fits, to see that it works.")
     ] = False,
     data: Annotated[
-        Path | None, typer.Option(help="Folder of benchmark tables; else PRITCHEL_DATA, or ../shared/data.")
+        Path | None,
+        typer.Option(help="Folder of benchmark tables; else PRITCHEL_DATA, ../shared/data, or fetched by name, once."),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for records and figures.")] = Path("results"),
     n_jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at a time; default: all cores.")] = None,
@@ -37,7 +38,7 @@ def reproduce(
     if quick:  # many programs, each run briefly: compile fast rather than run fast
         os.environ.setdefault("XLA_FLAGS", QUICK_FLAGS)
     from pritchel.experiments.reproduce import EXPERIMENTS, load, run_experiment
-    from pritchel.report.experiment_figures import FIGURES
+    from pritchel.report.experiment_figures import draw_figures
     from pritchel.report.verdicts import write_verdicts
 
     if names == ["list"]:
@@ -67,7 +68,7 @@ def reproduce(
         label = f"{name} (quick: a rehearsal, no evidence)" if quick else name
         finding = outcome.finding
         typer.echo(f"{label}: {finding.verdict}. {finding.statistic}" if finding else f"{label}: no trial on record.")
-        for path in FIGURES[name](outcome.records, output) if outcome.records else ():
+        for path in draw_figures(name, outcome.records, output) if outcome.records else ():
             typer.echo(f"  {path}")
         for failure in outcome.failures:
             typer.echo(f"  failed: {failure}", err=True)

@@ -44,7 +44,8 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from pritchel import HorseshoeClassifier, Training
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = HorseshoeClassifier(hidden=(10,), num_members=1, training=Training(num_steps=500), random_state=0)
+    >>> short = Training(num_steps=500)
+    >>> model = HorseshoeClassifier(hidden=(10,), num_members=1, training=short, random_state=0)
     >>> bool(model.fit(X, y).score(X, y) > 0.9)
     True
     """

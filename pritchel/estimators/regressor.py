@@ -99,7 +99,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     >>> import numpy as np
     >>> from pritchel import HorseshoeRegressor, Training
     >>> x = np.linspace(-3, 3, 40)[:, None]
-    >>> model = HorseshoeRegressor(hidden=(10,), num_members=1, training=Training(num_steps=500), random_state=0)
+    >>> short = Training(num_steps=500)
+    >>> model = HorseshoeRegressor(hidden=(10,), num_members=1, training=short, random_state=0)
     >>> mean, sd = model.fit(x, np.sin(x[:, 0])).predict([[0.5]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(0.5)) < 2 * sd[0])
     True

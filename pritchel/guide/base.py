@@ -171,6 +171,12 @@ class Family(Settings):
         Rank of the low-rank part of the (semi-)structured covariance; the paper's is 1.
     unit_norm : bool
         Divide the covariance vectors of the (semi-)structured families by their norms.
+
+    Examples
+    --------
+    >>> from pritchel import Family, HorseshoeRegressor
+    >>> HorseshoeRegressor(family=Family("semi_structured", rank=2)).family
+    Family(name='semi_structured', rank=2)
     """
 
     name: str = "structured"

@@ -30,7 +30,7 @@ class Training(Settings):
     num_steps, batch_size : "auto" or int
         Steps of Adam, and rows in each. "auto": 8,000 steps of 128 rows up to 10,000 rows, then slowly more of both.
     learning_rate : float
-        Adam's.
+        Of Adam, at its largest.
     schedule : {"cosine", "constant"}
         Whether the rate falls to zero along a cosine or stays.
     objective : {"auto", "moments", "sampled"}
@@ -39,8 +39,8 @@ class Training(Settings):
     kl_warmup : float
         Part of the steps over which the KL weight climbs to its last; 0 for none. Guards against collapse.
     kl_weight : float
-        Its last; 1 is Bayes' rule. Below 1 the posterior is "cold", as if every row had been seen 1 / kl_weight times:
-        it keeps more units and is surer of them. Choose it by `log_prob` on rows held out.
+        The last KL weight; 1 is Bayes' rule. Below 1 the posterior is "cold", as if every row had been seen
+        1 / kl_weight times: it keeps more units and is surer of them. Choose it by `log_prob` on rows held out.
     average : float
         Decay of a running (Polyak) average of the parameters that is then the fit, as 0.999; 0 for the last step.
     drop_dead_units : "auto" or bool
@@ -53,6 +53,13 @@ class Training(Settings):
         How many rows early stopping holds out.
     patience : int
         Checks without gain before it stops.
+
+    Examples
+    --------
+    >>> from pritchel import HorseshoeRegressor, Training
+    >>> model = HorseshoeRegressor(training=Training(num_steps=2000))
+    >>> model.set_params(training__kl_warmup=0.2).training
+    Training(num_steps=2000, kl_warmup=0.2)
     """
 
     num_steps: Literal["auto"] | int = "auto"

@@ -32,7 +32,7 @@ def warn_if_collapsed(targets: np.ndarray, predictions: np.ndarray, weights: np.
             "The fit is no better than the constant predictor: its training RMSE is "
             f"{np.sqrt(fitted.sum() / constant.sum()):.2f} of the target's standard deviation, so units kept or pruned "
             "mean nothing here. Unless the inputs really carry no signal, try kl_warmup=0.5 or more, more num_steps, "
-            "a larger layer_scale_prior, another random_state, or num_members=3.",
+            "a larger layer_scale of the prior, another random_state, or num_members=3.",
             CollapseWarning,
             stacklevel=5,  # the caller of fit
         )

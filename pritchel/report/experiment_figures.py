@@ -12,7 +12,7 @@ from pritchel.report.paper.shrinkage import draw_shrinkage
 from pritchel.report.paper.vmg import draw_vmg
 from pritchel.report.rl import draw_rl
 
-# By the experiment's name: records to PNGs in a folder.
+# By the experiment's name: records to PNGs in a folder. One that is not here has no figure.
 FIGURES: dict[str, Callable[[list[Record], Path], list[Path]]] = {
     "widths": draw_widths,
     "toy": draw_toy,
@@ -25,3 +25,8 @@ FIGURES: dict[str, Callable[[list[Record], Path], list[Path]]] = {
     "rl-map": partial(draw_rl, "map"),
     "rl-acrobot": partial(draw_rl, "acrobot"),
 }
+
+
+def draw_figures(name: str, records: list[Record], folder: Path) -> list[Path]:
+    """The figures of an experiment, written to a folder; none if it has none."""
+    return FIGURES[name](records, folder) if name in FIGURES else []

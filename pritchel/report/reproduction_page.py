@@ -11,7 +11,7 @@ from pritchel.data.sources import UCI, data_folder
 from pritchel.experiments.records import Records
 from pritchel.experiments.reproduce import EXPERIMENTS, Standing, load
 from pritchel.experiments.statistics import RULE
-from pritchel.report.experiment_figures import FIGURES
+from pritchel.report.experiment_figures import draw_figures
 from pritchel.report.page import Page
 from pritchel.report.verdicts import PARTS, SUMMARY, part_rows, progress, standings, summary_rows
 
@@ -56,7 +56,7 @@ def _section(page: Page, name: str, standing: Standing, folder: Path) -> None:
     if finding.checks:
         page.table(PARTS, part_rows(finding.checks))
     with tempfile.TemporaryDirectory() as drawn:
-        for path in FIGURES[name](standing.records, Path(drawn)):
+        for path in draw_figures(name, standing.records, Path(drawn)):
             page.figure(path.read_bytes(), f"{experiment.title}: {path.stem.replace('_', ' ')}")
     if finding.rows:
         page.table(finding.columns, finding.rows)

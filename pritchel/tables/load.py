@@ -9,9 +9,35 @@ from pritchel.tables.model import TableModel
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The fitted model of a folder: a `TableModel` if it was fitted to a table, else the estimator or dynamics model.
+    """The fitted model of a folder, of whatever kind.
 
-    Nothing in the folder is run; one that is damaged or not a model raises a `FileError` with the reason.
+    Nothing in the folder is run.
+
+    Parameters
+    ----------
+    path : path
+        A folder that `save` or the command line wrote.
+
+    Returns
+    -------
+    model : TableModel, HorseshoeRegressor, HorseshoeClassifier or DynamicsModel
+        A :class:`~pritchel.TableModel` if it was fitted to a table, else the estimator or dynamics model.
+
+    Raises
+    ------
+    FileError
+        If it is damaged or no model; the message has the reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pritchel import HorseshoeRegressor, load
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 2.0, 4.0, 6.0]
+    >>> model = HorseshoeRegressor.fast(training__num_steps=500).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = load(model.save(f"{folder}/model"))
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
     """
     saved = load_saved(Path(path))
     return saved.model if saved.table is None else TableModel.of_saved(saved, path)

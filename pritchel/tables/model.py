@@ -43,23 +43,49 @@ class TableModel(BaseEstimator):
 
     Parameters
     ----------
-    estimator : an unfitted `HorseshoeRegressor` or `HorseshoeClassifier`, which is copied; None for the one that the
-        target asks for, with its defaults. Its `checkpoint` is a folder for the checkpoints of all fits.
-    likelihood : "auto" (classes for texts, else what the estimator says), or the name of one, as "poisson" or
-        "categorical", which takes numbers as classes.
-    drop : columns to leave out.
-    keep : columns to use although they look like an id or are constant.
-    holdout : part of the rows kept from the fit, to score it on; 0 for none.
-    refit : after scoring, fit again to all rows.
-    random_state : an integer that fixes the split, and the fit of an estimator without a `random_state` of its own.
+    estimator : HorseshoeRegressor or HorseshoeClassifier, optional
+        Unfitted; it is copied. None for the one that the target asks for, with its defaults. Its `checkpoint` is a
+        folder for the checkpoints of all fits.
+    likelihood : str
+        "auto" (classes for texts, else what the estimator says), or the name of one, as "poisson" or "categorical",
+        which takes numbers as classes.
+    drop : sequence of str
+        Columns to leave out.
+    keep : sequence of str
+        Columns to use although they look like an id or are constant.
+    holdout : float
+        Part of the rows kept from the fit, to score it on; 0 for none.
+    refit : bool
+        After scoring, fit again to all rows.
+    random_state : int, optional
+        Fixes the split, and the fit of an estimator without a `random_state` of its own.
 
     Attributes
     ----------
-    estimator_ : the fitted estimator. It knows the columns as `plan_.feature_names()`.
-    plan_ : how columns become inputs, and why others are left out.
-    notes_ : scores on the rows held out, predictive checks, seconds, and the source of the rows; plain values.
-    arrays_ : of the rows held out: "observed", "mean", "sd" and "pit".
-    spec_ : what the model folder says, of a model that was loaded.
+    estimator_ : HorseshoeRegressor or HorseshoeClassifier
+        The fitted estimator. It knows the columns as `plan_.feature_names()`.
+    plan_ : TablePlan
+        How columns become inputs, and why others are left out.
+    notes_ : dict
+        Scores on the rows held out, predictive checks, seconds, and the source of the rows; plain values.
+    arrays_ : dict of arrays
+        Of the rows held out: "observed", "mean", "sd" and "pit".
+    spec_ : dict
+        What the model folder says, of a model that was loaded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from pritchel import HorseshoeRegressor, TableModel
+    >>> area = np.linspace(30, 200, 60)
+    >>> homes = pd.DataFrame({"area": area, "town": ["Ulm", "Ham"] * 30})
+    >>> homes["rent"] = 8 * area + [0.0, 90.0] * 30
+    >>> model = TableModel(HorseshoeRegressor.fast(training__num_steps=500)).fit(homes, "rent")
+    >>> list(model.predict(homes.head(3), quantiles=[0.9]).columns)
+    ['mean', 'sd', 'q90']
+    >>> bool(model.evaluate(homes).scores[0].rmse < homes["rent"].std() / 4)
+    True
     """
 
     estimator_: Any

@@ -63,6 +63,12 @@ class StudentT(PrecisionSettings):
         Shape and rate of the gamma prior on the precision, targets standardized.
     dof : float
         Degrees of freedom, above 1; fewer means heavier tails.
+
+    Examples
+    --------
+    >>> from pritchel import HorseshoeRegressor, StudentT
+    >>> HorseshoeRegressor(likelihood=StudentT(dof=3)).get_params()["likelihood__dof"]
+    3
     """
 
     kind = StudentTLikelihood
