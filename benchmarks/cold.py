@@ -12,29 +12,30 @@ NUM_STEPS = 8000
 
 
 def fit_pritchel() -> None:
-    from pritchel import HorseshoeRegressor
+    from pritchel import HorseshoeRegressor, Training
     from pritchel.data.sources import load_uci
 
     train_X, train_y, _, _ = load_uci("boston").split(0)
-    HorseshoeRegressor().set_params(hidden=(50,), num_members=1, training__num_steps=NUM_STEPS, progress=False).fit(
-        train_X, train_y
-    )
+    training = Training(num_steps=NUM_STEPS)
+    HorseshoeRegressor(hidden=(50,), num_members=1, training=training, progress=False).fit(train_X, train_y)
 
 
 def fit_plain() -> None:
     from peers import STEPS, PlainNetwork, batches, pritchel_trial, uci_problem
-    from pritchel.infer.fit import FitSettings
+
+    from pritchel.infer.trial import FitSettings
 
     problem = uci_problem("boston")
     batch = batches(pritchel_trial(problem.data, (50,)), FitSettings(num_steps=STEPS))
-    network = PlainNetwork((13, 50, 1))
+    network = PlainNetwork((problem.num_features, 50, 1))
     for _ in range(NUM_STEPS // STEPS):
         network.run(batch)
 
 
 def fit_numpyro() -> None:
     from peers import STEPS, NumPyroNetwork, batches, pritchel_trial, uci_problem
-    from pritchel.infer.fit import FitSettings
+
+    from pritchel.infer.trial import FitSettings
 
     problem = uci_problem("boston")
     batch = batches(pritchel_trial(problem.data, (50,)), FitSettings(num_steps=STEPS))

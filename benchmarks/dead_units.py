@@ -3,25 +3,26 @@
 import numpy as np
 from common import median_seconds, table, verdict, with_error, write
 from peers import STEPS, PlainNetwork, batches, pritchel_trial, uci_problem
-from pritchel.infer.fit import FitSettings, fit
 
-from pritchel import HorseshoeRegressor
+from pritchel import HorseshoeRegressor, Training
 from pritchel.data.sources import load_uci
 from pritchel.experiments.runs import run_splits
 from pritchel.guide.prune_rule import surviving_units
+from pritchel.infer.run import fit
+from pritchel.infer.trial import FitSettings
 
-NUM_STEPS = 8000
+UNITS, NUM_STEPS = 500, 8000
 SETS = ("yacht", "boston", "energy", "concrete", "wine")
 
 
 def speed() -> tuple[list[str], dict]:
     problem = uci_problem("boston")
-    trial = pritchel_trial(problem.data, (500,))
+    trial = pritchel_trial(problem.data, (UNITS,))
     settings = FitSettings(num_steps=NUM_STEPS)
     batch = batches(trial, settings)
 
     def plain() -> None:
-        network = PlainNetwork((13, 500, 1))
+        network = PlainNetwork((problem.num_features, UNITS, 1))
         for _ in range(NUM_STEPS // STEPS):
             network.run(batch)
 
@@ -48,11 +49,10 @@ def outcome(splits: range) -> tuple[list[str], list]:
             runs[drop] = run_splits(
                 load_uci(name),
                 splits,
-                lambda split, drop=drop: HorseshoeRegressor().set_params(
-                    hidden=(500,),
+                lambda split, drop=drop: HorseshoeRegressor(
+                    hidden=(UNITS,),
                     num_members=1,
-                    training__num_steps=NUM_STEPS,
-                    training__drop_dead_units=drop,
+                    training=Training(num_steps=NUM_STEPS, drop_dead_units=drop),
                     random_state=split,
                 ),
             )

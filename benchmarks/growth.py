@@ -6,13 +6,17 @@ import time
 import numpy as np
 from common import median_seconds, table, verdict, write
 from peers import pritchel_trial
-from pritchel.infer.fit import FitSettings, fit
 
-from pritchel import HorseshoeRegressor
+from pritchel import HorseshoeRegressor, Training
 from pritchel.data.dataset import Dataset, prepare
 from pritchel.data.sources import data_folder
+from pritchel.infer.run import fit
+from pritchel.infer.trial import FitSettings
 
 STEPS = FitSettings(num_steps=500, drop_dead_units=False)
+ROWS, UNITS, DEPTHS = (1000, 4000, 16_000, 64_000, 256_000), (50, 100, 200, 500, 1000, 2000), (1, 2, 3)
+NUM_TEST_FLIGHTS, ON_FLIGHTS = 20_000, {"num_members": 1, "random_state": 0}
+SHORT = Training(num_steps=1000, batch_size=256)
 
 
 def made_up(num_rows: int, num_features: int = 8) -> Dataset:
@@ -32,14 +36,12 @@ def flights() -> tuple[list[str], dict]:
     with np.load(data_folder() / "standin" / "flights.npz", allow_pickle=False) as arrays:
         X, y = arrays["X"].astype(float), arrays["y"].astype(float)
     order = np.random.default_rng(0).permutation(len(y))
-    test, train = order[:20_000], order[20_000:]
+    test, train = order[:NUM_TEST_FLIGHTS], order[NUM_TEST_FLIGHTS:]
     few = train[:2000]
-    HorseshoeRegressor().set_params(
-        num_members=1, training__num_steps=1000, training__batch_size=256, random_state=0
-    ).fit(X[few], y[few])
+    HorseshoeRegressor(**ON_FLIGHTS | {"training": SHORT}).fit(X[few], y[few])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    model = HorseshoeRegressor(num_members=1, random_state=0).fit(X[train], y[train])
+    model = HorseshoeRegressor(**ON_FLIGHTS).fit(X[train], y[train])
     seconds = time.perf_counter() - start
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / (X[train].nbytes + y[train].nbytes)
     rmse = float(np.sqrt(np.mean((model.predict(X[test]) - y[test]) ** 2)))
@@ -57,9 +59,9 @@ def flights() -> tuple[list[str], dict]:
 
 def main() -> None:
     large, figures = flights()
-    rows = {n: step_time(made_up(n), (50,)) for n in (1000, 4000, 16_000, 64_000, 256_000)}
-    units = {n: step_time(made_up(4000), (n,)) for n in (50, 100, 200, 500, 1000, 2000)}
-    depth = {n: step_time(made_up(4000), (100,) * n) for n in (1, 2, 3)}
+    rows = {n: step_time(made_up(n), (50,)) for n in ROWS}
+    units = {n: step_time(made_up(4000), (n,)) for n in UNITS}
+    depth = {n: step_time(made_up(4000), (100,) * n) for n in DEPTHS}
     flat = max(rows.values()) / min(rows.values())
     lines = [
         *table(

@@ -3,12 +3,13 @@
 import numpy as np
 from common import table, with_error, write
 
-from pritchel import HorseshoeRegressor
+from pritchel import HorseshoeRegressor, Training
 from pritchel.data.sources import load_uci
 from pritchel.experiments.runs import run_splits
 
 SETS = ("yacht", "boston", "energy", "concrete", "wine")
 SPLITS = range(5)
+TRAINING = Training()
 LAST_STEPS = 500  # the bound is noisy a step: averaged over the last
 
 
@@ -20,13 +21,13 @@ def main() -> None:
             runs[objective] = run_splits(
                 load_uci(name),
                 SPLITS,
-                lambda split, objective=objective: HorseshoeRegressor().set_params(
-                    hidden=(50,), num_members=1, training__objective=objective, random_state=split
+                lambda split, objective=objective: HorseshoeRegressor(
+                    hidden=(50,), num_members=1, training=TRAINING.changed(objective=objective), random_state=split
                 ),
             )
         num_rows = len(load_uci(name).split(0)[1])
         figures = {
-            "elbo": lambda run, n=num_rows: float(run.estimator.elbo_[-LAST_STEPS:].mean() / n),
+            "elbo": lambda run, n=num_rows: float(run.estimator.elbo_[:, -LAST_STEPS:].mean() / n),
             "rmse": lambda run: run.scores.rmse,
             "log_likelihood": lambda run: run.scores.log_likelihood,
             "units": lambda run: float(np.sum(run.estimator.units_kept_)),

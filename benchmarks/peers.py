@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from pritchel import HorseshoeRegressor
 from pritchel.data.dataset import Dataset, prepare
 from pritchel.data.sources import load_uci
-from pritchel.guide.network import GuideSpec, held_layer_scale_mask, start_guide
-from pritchel.infer import fit as fitting
+from pritchel.guide.network import start_guide, trained_mask
+from pritchel.infer.elbo import Batch
+from pritchel.infer.feed import Feed
+from pritchel.infer.trial import FitSettings, Trial
 from pritchel.model.likelihoods import LikelihoodStart
-from pritchel.model.likelihoods.gaussian import GaussianLikelihood
-from pritchel.model.network import Model
-from pritchel.model.priors import make_prior
 
 STEPS = 250  # of one compiled chunk, for everyone
 
@@ -29,6 +29,11 @@ class Problem(NamedTuple):
     test_targets: np.ndarray  # standardized
     target_scale: float
 
+    @property
+    def num_features(self) -> int:
+        """Columns of the inputs."""
+        return self.data.inputs.shape[1]
+
 
 def uci_problem(name: str, split: int = 0) -> Problem:
     train_X, train_y, test_X, test_y = load_uci(name).split(split)
@@ -37,22 +42,18 @@ def uci_problem(name: str, split: int = 0) -> Problem:
     return Problem(data, standardizer.scale_inputs(test_X), targets, float(standardizer.target_scale[0]))
 
 
-def pritchel_trial(data: Dataset, hidden: tuple[int, ...], seed: int = 0) -> fitting.Trial:
-    """What `HorseshoeRegressor(hidden=hidden)` fits, one member, without the linear path that peers lack."""
-    model = Model(
-        make_prior("regularized_horseshoe", len(hidden)),
-        GaussianLikelihood.create(LikelihoodStart((0.1, 0.01), 4.0, data.targets, data.weights)),
-        "relu",
-    )
-    num_features, num_outputs = data.inputs.shape[1], data.targets.shape[1]
-    guide = start_guide(model, GuideSpec(hidden), num_features, num_outputs, np.random.default_rng(seed))
-    return fitting.Trial(model, guide, data, seed, None, held_layer_scale_mask(guide))
+def pritchel_trial(data: Dataset, hidden: tuple[int, ...], seed: int = 0) -> Trial:
+    """One member of what `HorseshoeRegressor(hidden=hidden)` fits, without the linear path that peers lack."""
+    options = HorseshoeRegressor(hidden=hidden, linear=False).options()
+    model = options.model(LikelihoodStart(data.targets, data.weights))
+    sizes, rng = (data.inputs.shape[1], data.targets.shape[1]), np.random.default_rng(seed)
+    guide = start_guide(model, options.hidden, options.family, *sizes, rng)
+    return Trial(model, guide, data, seed, trainable=trained_mask(model, guide))
 
 
-def batches(trial: fitting.Trial, settings: fitting.FitSettings, start: int = 0) -> fitting.Batch:
+def batches(trial: Trial, settings: FitSettings, start: int = 0) -> Batch:
     """A chunk of the very batches that Pritchel trains on."""
-    feed = fitting._Feed(trial, settings)
-    return feed.chunk(start)[0].batch
+    return Feed(trial, settings, trial.guide).chunk(start)[0].batch
 
 
 class PlainNetwork:
@@ -66,7 +67,7 @@ class PlainNetwork:
         ]
         self.state = _ADAM.init(self.params)
 
-    def run(self, batch: fitting.Batch) -> None:
+    def run(self, batch: Batch) -> None:
         """One chunk of steps."""
         self.params, self.state = jax.block_until_ready(_plain_chunk(self.params, self.state, batch))
 
@@ -74,7 +75,7 @@ class PlainNetwork:
 _ADAM = optax.adam(0.01)
 
 
-def _plain_loss(params: Any, batch: fitting.Batch) -> Any:
+def _plain_loss(params: Any, batch: Batch) -> Any:
     values = batch.inputs
     for weights, bias in params[:-1]:
         values = jax.nn.relu(values @ weights + bias)
@@ -83,7 +84,7 @@ def _plain_loss(params: Any, batch: fitting.Batch) -> Any:
 
 
 @jax.jit
-def _plain_chunk(params: Any, state: Any, batch: fitting.Batch) -> Any:
+def _plain_chunk(params: Any, state: Any, batch: Batch) -> Any:
     def body(index, carry):
         params, state = carry
         grads = jax.grad(_plain_loss)(params, jax.tree.map(lambda leaf: leaf[index], batch))
@@ -116,7 +117,7 @@ class NumPyroNetwork:
 
         self._chunk = chunk
 
-    def run(self, batch: fitting.Batch) -> None:
+    def run(self, batch: Batch) -> None:
         """One chunk of steps."""
         self.state = jax.block_until_ready(self._chunk(self.state, batch))
 

@@ -3,42 +3,39 @@
 import numpy as np
 from common import median_seconds, table, verdict, write
 
-from pritchel import HorseshoeRegressor
+from pritchel import HorseshoeRegressor, Training
 from pritchel.data.sources import load_uci
 
-NUM_ROWS = 20_000
+UNITS, NUM_ROWS = 500, 20_000
+TRAINING = Training(drop_dead_units=False)
 
 
 def main() -> None:
     train_X, train_y, _, _ = load_uci("boston").split(0)
-    full = (
-        HorseshoeRegressor()
-        .set_params(
-            hidden=(500,), num_members=1, training__drop_dead_units=False, progress=False, random_state=0, num_draws=100
-        )
-        .fit(train_X, train_y)
-    )
+    full = HorseshoeRegressor(
+        hidden=(UNITS,), training=TRAINING, num_members=1, num_draws=100, random_state=0, progress=False
+    ).fit(train_X, train_y)
     pruned = full.prune()
     rows = np.resize(train_X, (NUM_ROWS, train_X.shape[1]))
     rng = np.random.default_rng(0)
-    weights = [rng.normal(size=shape) for shape in ((13, 500), (500, 1))]
+    weights = [rng.normal(size=shape) for shape in ((train_X.shape[1], UNITS), (UNITS, 1))]
 
     def numpy_pass() -> None:
         np.maximum(rows @ weights[0], 0) @ weights[1]
 
     seconds = {
-        f"full, 500 units, {full.num_draws} draws": median_seconds(lambda: full.predict(rows, return_std=True), 5),
-        f"pruned, {pruned.prune_report_.kept[0]} units, {full.num_draws} draws": median_seconds(
+        f"full, {UNITS} units, {full.num_draws} draws": median_seconds(lambda: full.predict(rows, return_std=True), 5),
+        f"pruned, {pruned.prune_report_[0].kept[0]} units, {full.num_draws} draws": median_seconds(
             lambda: pruned.predict(rows, return_std=True), 5
         ),
-        "numpy, 500 units, one network": median_seconds(numpy_pass, 5),
+        f"numpy, {UNITS} units, one network": median_seconds(numpy_pass, 5),
     }
     lines = [(name, f"{NUM_ROWS / value:,.0f}", "") for name, value in seconds.items()]
     values = list(seconds.values())
     lines.append(("pruned / full", f"{values[0] / values[1]:.1f} x", verdict(values[0] / values[1], 5, at_least=True)))
     per_pass = values[0] / full.num_draws / values[2]
     lines.append(("full, each draw, against numpy's pass", f"{per_pass:.1f} x the time", ""))
-    report = table(("mean and standard deviation of 20,000 rows", "rows a second", "target"), lines)
+    report = table((f"mean and standard deviation of {NUM_ROWS:,} rows", "rows a second", "target"), lines)
     write("predict", "Prediction, boston", report, seconds)
 
 

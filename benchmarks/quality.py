@@ -50,8 +50,8 @@ def run_missing(size: str, name: str, splits: list[int]) -> None:
             "ll": run.scores.log_likelihood,
             "coverage": run.scores.coverage,
             "constant": run.constant[:2],
-            "offered": [int(units) for units in np.atleast_1d(estimator.hidden)],
-            "kept": np.reshape(estimator.units_kept_, (-1, np.size(estimator.hidden))).mean(0).tolist(),
+            "offered": list(estimator.hidden),
+            "kept": estimator.units_kept_.mean(0).tolist(),
             "seconds": run.seconds,
         }
         with lock, RUNS.open("a") as file:
@@ -65,7 +65,7 @@ def run_missing(size: str, name: str, splits: list[int]) -> None:
     run_splits(
         load_uci(name),
         splits,
-        lambda split: HorseshoeRegressor().set_params(random_state=split, **SIZES[size](name)),
+        lambda split: HorseshoeRegressor(random_state=split, **SIZES[size](name)),
         on_done=save,
     )
 

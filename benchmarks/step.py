@@ -1,5 +1,6 @@
 """(a) What does a training step cost? Against a plain JAX network and NumPyro's SVI, at 50 and 500 units, batch 128."""
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -7,46 +8,44 @@ import numpy as np
 from common import median_seconds, table, verdict, write
 from peers import STEPS, NumPyroNetwork, PlainNetwork, batches, pritchel_trial, uci_problem
 
-from pritchel.infer import fit as fitting
+from pritchel.infer.feed import Feed
+from pritchel.infer.step import State, ravel, run_chunk, start_adam
+from pritchel.infer.trial import FitSettings, Trial
+
+UNITS, REPEATS = (50, 500), 11
 
 
-def pritchel_chunk(trial: fitting.Trial, settings: fitting.FitSettings):
-    """A function that runs one compiled chunk, warm, as `fit` does."""
-    feed = fitting._Feed(trial, settings)
+def pritchel_chunk(trial: Trial, settings: FitSettings) -> tuple[Callable[[], None], int]:
+    """A function that runs one compiled chunk, warm, as `fit` does, and its number of steps."""
+    feed = Feed(trial, settings, trial.guide)
     steps, num_filled = feed.chunk(0)
     template = jax.tree.map(np.asarray, trial.guide)
-    params = fitting._ravel(template)
-    trainable = fitting._ravel(trial.trainable)
+    params, trainable = ravel(template), ravel(trial.trainable)
 
     def run() -> None:
-        state = fitting._State(params, fitting._start_adam(params), None, np.zeros((), np.int32))
+        state = State(params, start_adam(params), None, np.zeros((), np.int32))
         rows = float(feed.num_rows)
         chunk = (state, template, trial.model, steps, trainable, num_filled, rows, settings.objective)
-        jax.block_until_ready(fitting._run_chunk(*chunk))
+        jax.block_until_ready(run_chunk(*chunk))
 
-    return run
+    return run, num_filled
 
 
 def main() -> None:
     problem = uci_problem("boston")
     rows, data = [], []
-    for units in (50, 500):
+    for units in UNITS:
         trial = pritchel_trial(problem.data, (units,))
-        settings = fitting.FitSettings(num_steps=STEPS)
+        settings = FitSettings(num_steps=STEPS)
         batch = batches(trial, settings)
-        plain, numpyro = PlainNetwork((13, units, 1)), NumPyroNetwork(problem.data, units)
+        plain, numpyro = PlainNetwork((problem.num_features, units, 1)), NumPyroNetwork(problem.data, units)
         runs = {
-            "plain network": partial(plain.run, batch),
+            "plain network": (partial(plain.run, batch), STEPS),
             "Pritchel, moments": pritchel_chunk(trial, settings),
             "Pritchel, sampled": pritchel_chunk(trial, settings._replace(objective="sampled")),
-            "NumPyro AutoNormal": partial(numpyro.run, batch),
+            "NumPyro AutoNormal": (partial(numpyro.run, batch), STEPS),
         }
-        steps = {}
-        for name, run in runs.items():
-            length = STEPS
-            if name == "Pritchel, sampled":
-                length = fitting._Feed(trial, settings._replace(objective="sampled")).chunk_steps
-            steps[name] = median_seconds(run, 11) / min(length, STEPS) * 1e6
+        steps = {name: median_seconds(run, REPEATS) / length * 1e6 for name, (run, length) in runs.items()}
         for name, microseconds in steps.items():
             ratio = microseconds / steps["plain network"]
             note = verdict(ratio, 3) if name == "Pritchel, moments" else ""

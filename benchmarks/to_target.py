@@ -4,12 +4,13 @@ import time
 
 from common import median_seconds, table, verdict, write
 from peers import STEPS, NumPyroNetwork, batches, pritchel_trial, uci_problem
-from pritchel.infer.fit import FitSettings
 
-from pritchel import HorseshoeRegressor
+from pritchel import HorseshoeRegressor, Training
 from pritchel.data.sources import load_uci
+from pritchel.infer.trial import FitSettings
 
 NUMPYRO_STEPS = 20_000
+PRITCHEL_STEPS = (250, 500, 1000, 2000, 4000, 8000)
 RATES = (0.001, 0.005, 0.02)
 
 
@@ -44,12 +45,11 @@ def main() -> None:
         )
     ]
     ratio = 0.0
-    for num_steps in (250, 500, 1000, 2000, 4000, 8000):
-        model = HorseshoeRegressor().set_params(
+    for num_steps in PRITCHEL_STEPS:
+        model = HorseshoeRegressor(
             hidden=(50,),
             num_members=1,
-            training__num_steps=num_steps,
-            training__learning_rate=0.05,
+            training=Training(num_steps=num_steps, learning_rate=0.05),
             progress=False,
             random_state=0,
         )

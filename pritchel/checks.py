@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
+def check_choice(name: str, value: Any, choices: Collection[object]) -> None:
     """The value is one of the named choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")

@@ -88,7 +88,7 @@ def decode(value: Any, arrays: Arrays) -> Any:
             raise FileError(
                 f"it holds a {name!r}, which this version does not know; if another package has it, import that first"
             )
-        own = kind._fields if "value" in value else _fields(kind)  # pyright: ignore[reportAttributeAccessIssue]
+        own = kind._fields if "value" in value else _fields(kind)
         if value["fields"].keys() != set(own):
             raise FileError(f"the parts of a {name} are not those that this version knows")
         return kind(**{field: decode(part, arrays) for field, part in value["fields"].items()})

@@ -31,6 +31,11 @@ TINY = {
 }
 
 
+def tiny(kind=HorseshoeRegressor, /, **changes):
+    """A small estimator that is fitted in a moment, with some arguments, or settings inside them, changed."""
+    return kind().set_params(**TINY | changes)
+
+
 @pytest.fixture
 def x64():
     """Double precision for the length of a test."""
@@ -50,4 +55,4 @@ def table() -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture(scope="session")
 def fitted(table) -> HorseshoeRegressor:
     """A small fitted estimator; tests must not change it."""
-    return HorseshoeRegressor().set_params(**TINY).fit(*table)
+    return tiny().fit(*table)

@@ -6,11 +6,11 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pritchel import HorseshoeClassifier
-from tests.conftest import TINY
+from pritchel import HorseshoeClassifier, Training
+from tests.conftest import tiny
 
-CHECKED = HorseshoeClassifier().set_params(
-    hidden=(4,), training__num_steps=300, num_members=1, training__learning_rate=0.05, num_draws=25, progress=False
+CHECKED = HorseshoeClassifier(
+    hidden=(4,), training=Training(num_steps=300, learning_rate=0.05), num_members=1, num_draws=25, progress=False
 )
 
 
@@ -29,7 +29,7 @@ def iris():
 
 @pytest.fixture(scope="module")
 def fitted(iris):
-    return HorseshoeClassifier().set_params(**{**TINY, "num_members": 2, "training__num_steps": 800}).fit(*iris)
+    return tiny(HorseshoeClassifier, num_members=2, training__num_steps=800).fit(*iris)
 
 
 def test_three_classes_by_name(fitted, iris):
@@ -69,9 +69,9 @@ def test_class_weight_moves_the_boundary():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 1))
     y = np.where(X[:, 0] + rng.normal(size=200) > 1.5, "rare", "common")
-    plain = HorseshoeClassifier().set_params(**TINY).fit(X, y)
-    balanced = HorseshoeClassifier().set_params(**TINY, class_weight="balanced").fit(X, y)
-    weighted = HorseshoeClassifier().set_params(**TINY, class_weight={"rare": 5.0, "common": 1.0}).fit(X, y)
+    plain = tiny(HorseshoeClassifier).fit(X, y)
+    balanced = tiny(HorseshoeClassifier, class_weight="balanced").fit(X, y)
+    weighted = tiny(HorseshoeClassifier, class_weight={"rare": 5.0, "common": 1.0}).fit(X, y)
     shares = [(model.predict(X) == "rare").mean() for model in (plain, weighted, balanced)]
     assert shares[0] < shares[1]
     assert shares[0] < shares[2]
@@ -90,7 +90,7 @@ def test_pruning_and_the_model_folder(fitted, iris, tmp_path):
 @pytest.mark.slow
 def test_scikit_learn_finds_a_temperature(iris):
     """As the documentation advises; classes stay as they were, and the network can still be pruned."""
-    model = HorseshoeClassifier().set_params(**{**TINY, "training__num_steps": 100})
+    model = tiny(HorseshoeClassifier, training__num_steps=100)
     warm = CalibratedClassifierCV(model, method="temperature", cv=2, ensemble=False).fit(*iris)
     inner = warm.calibrated_classifiers_[0].estimator
     before, after = inner.predict_proba(iris[0]), warm.predict_proba(iris[0])
@@ -101,4 +101,4 @@ def test_scikit_learn_finds_a_temperature(iris):
 
 def test_one_class_is_refused():
     with pytest.raises(ValueError, match="one class only"):
-        HorseshoeClassifier().set_params(**TINY).fit(np.ones((5, 1)), ["a"] * 5)
+        tiny(HorseshoeClassifier).fit(np.ones((5, 1)), ["a"] * 5)

@@ -2,11 +2,10 @@ import jax
 import numpy as np
 import pytest
 
-from pritchel import HorseshoeRegressor
 from pritchel.guide.network import take_units
 from pritchel.infer.dead_units import Cut, DeadUnits, UnitsState
 from pritchel.infer.outputs import pass_noise_shapes
-from tests.conftest import TINY
+from tests.conftest import tiny
 from tests.test_guides import FAMILIES, build, noise_for, table_batch, total_elbo
 
 
@@ -75,9 +74,9 @@ SLOW = pytest.mark.slow  # the structured family is the hardest case, and runs e
 @pytest.mark.parametrize("family", ["structured", pytest.param("factorized", marks=SLOW)])
 def test_dropping_changes_neither_the_units_kept_nor_the_predictions(table, family):
     X, y = table
-    settings = {**TINY, "hidden": (64,), "training__num_steps": 1500, "training__learning_rate": 0.03, "family": family}
-    full = HorseshoeRegressor().set_params(**settings, training__drop_dead_units=False).fit(X, y)
-    small = HorseshoeRegressor().set_params(**settings, training__drop_dead_units=True).fit(X, y)
+    settings = {"hidden": (64,), "training__num_steps": 1500, "training__learning_rate": 0.03, "family": family}
+    full = tiny(**settings, training__drop_dead_units=False).fit(X, y)
+    small = tiny(**settings, training__drop_dead_units=True).fit(X, y)
     member = small.posterior_.members[0]
     assert member.guide.widths[1] < 64, "nothing was dropped: the comparison would show nothing"
     assert member.offered == (64,)

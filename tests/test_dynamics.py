@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from pritchel import DynamicsModel, HorseshoeRegressor
+from pritchel import DynamicsModel
 from pritchel.estimators.dynamics import rollout, step
 from pritchel.guide.network import keep_units
-from tests.conftest import TINY
+from tests.conftest import tiny
 
 # Every model here has four inputs and two targets, so that the fit is compiled once.
 
@@ -28,7 +28,7 @@ def transitions():
 
 @pytest.fixture(scope="module")
 def model(transitions):
-    return DynamicsModel(estimator=HorseshoeRegressor().set_params(**TINY | {"num_members": 2})).fit(*transitions)
+    return DynamicsModel(estimator=tiny(num_members=2)).fit(*transitions)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def discrete_model(transitions):
     states, _, _ = transitions
     actions = np.arange(80) % 2
     after = states + 0.1 * (2 * actions[:, None] - 1)
-    return DynamicsModel(num_actions=2, estimator=HorseshoeRegressor().set_params(**TINY)).fit(states, actions, after)
+    return DynamicsModel(num_actions=2, estimator=tiny()).fit(states, actions, after)
 
 
 def test_it_predicts_differences(model, transitions):
@@ -136,7 +136,7 @@ def test_angles_go_the_short_way():
     rng = np.random.default_rng(0)
     angle = rng.uniform(-np.pi, np.pi, 200)
     after = (angle + 0.3 + np.pi) % (2 * np.pi) - np.pi
-    model = DynamicsModel(angles=(-2,), estimator=HorseshoeRegressor().set_params(**TINY))
+    model = DynamicsModel(angles=(-2,), estimator=tiny())
     states = np.column_stack([angle, np.zeros(200)])
     model.fit(states, np.zeros((200, 1)), np.column_stack([after, np.zeros(200)]))
     mean = model.predict(states, np.zeros(200))

@@ -6,7 +6,7 @@ from sklearn import metrics
 
 from pritchel import HorseshoeClassifier
 from pritchel.posterior.evaluate import LEVELS, calibration_curve, calibration_error, reliability_curve
-from tests.conftest import TINY
+from tests.conftest import tiny
 
 
 def test_scores_of_a_regression(fitted, table):
@@ -36,7 +36,7 @@ def test_scores_of_classes_are_scikit_learns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 2))
     labels = np.array(["left", "middle", "right"])[np.digitize(X[:, 0] + 0.5 * rng.normal(size=90), [-0.5, 0.5])]
-    model = HorseshoeClassifier().set_params(**{**TINY, "training__num_steps": 100}).fit(X, labels)
+    model = tiny(HorseshoeClassifier, training__num_steps=100).fit(X, labels)
     (score,) = model.evaluate(X, labels, names=["side"]).scores
     proba = model.predict_proba(X)
     assert score.accuracy == metrics.accuracy_score(labels, model.predict(X))

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pritchel import HorseshoeRegressor
 from pritchel.files.deployed import deployed
 from pritchel.files.numpy_export import write_numpy
 from pritchel.files.onnx_export import write_onnx
@@ -15,7 +14,7 @@ from pritchel.tables.cells import MISSING
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.model import TableModel
 from pritchel.tables.plan import plan_arrays
-from tests.conftest import TINY
+from tests.conftest import tiny
 
 
 @pytest.fixture(scope="module", params=["two networks of two layers", "one network, two targets, tanh"])
@@ -32,7 +31,7 @@ def model(request) -> tuple[TableModel, pd.DataFrame]:
     frame["z"] = frame["y"] ** 2
     is_first = request.param.startswith("two")
     choice = {"num_members": 2, "hidden": (5, 4)} if is_first else {"activation": "tanh", "linear": False}
-    estimator = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 100, "num_draws": 30, **choice})
+    estimator = tiny(training__num_steps=100, num_draws=30, **choice)
     fresh = TableModel(estimator, holdout=0, drop=["z"] if is_first else ())
     return fresh.fit(frame, "y" if is_first else ["y", "z"]), frame
 

@@ -16,7 +16,7 @@ from pritchel.estimators.saved import load_saved, save_estimator, unpack
 from pritchel.infer import checkpoint as checkpointing
 from pritchel.infer import feed as feeding
 from pritchel.serial import FileError, read_arrays, write_arrays
-from tests.conftest import TINY
+from tests.conftest import tiny
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ CHOICES = [
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 def test_predictions_come_back_to_the_bit(table, tmp_path, choice):
     X, y = table
-    model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 60, **choice}).fit(X, y)
+    model = tiny(training__num_steps=60, **choice).fit(X, y)
     versions = [model] if choice.get("prior") == "gaussian" else [model, model.prune(threshold=0.02)]
     for version in versions:
         version.save(tmp_path / "model", overwrite=True)
@@ -219,8 +219,8 @@ class Killed(BaseException):
 def test_a_killed_fit_goes_on_to_the_same_end(table, tmp_path, monkeypatch, choice):
     monkeypatch.setattr(feeding, "MAX_CHUNK_STEPS", 50)
     monkeypatch.setattr(checkpointing, "EVERY_SECONDS", 0.0)
-    options = {**TINY, "training__num_steps": 500, "training__batch_size": 32, **choice}
-    whole = HorseshoeRegressor().set_params(**options).fit(*table)
+    options = {"training__num_steps": 500, "training__batch_size": 32, **choice}
+    whole = tiny(**options).fit(*table)
     calls = 0
 
     def die_now_and_then(progress):
@@ -231,9 +231,7 @@ def test_a_killed_fit_goes_on_to_the_same_end(table, tmp_path, monkeypatch, choi
 
     num_deaths = 0
     for _ in range(40):
-        resumed = HorseshoeRegressor().set_params(
-            **{**options, "checkpoint": tmp_path / "part", "progress": die_now_and_then}
-        )
+        resumed = tiny(**options, checkpoint=tmp_path / "part", progress=die_now_and_then)
         try:
             resumed.fit(*table)
             break
@@ -242,16 +240,16 @@ def test_a_killed_fit_goes_on_to_the_same_end(table, tmp_path, monkeypatch, choi
     assert num_deaths > 1
     np.testing.assert_array_equal(whole.elbo_, resumed.elbo_)
     np.testing.assert_array_equal(whole.predict(table[0]), resumed.predict(table[0]))
-    if choice.get("drop_dead_units"):
+    if choice.get("training__drop_dead_units"):
         assert len(whole.posterior_.members[0].kept[0]) < 32
 
 
 def test_another_fits_checkpoint_is_refused(table, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpointing, "EVERY_SECONDS", 0.0)
-    options = {**TINY, "training__num_steps": 20, "checkpoint": os.fspath(tmp_path)}
-    HorseshoeRegressor().set_params(**options).fit(*table)
+    options = {"training__num_steps": 20, "checkpoint": os.fspath(tmp_path)}
+    tiny(**options).fit(*table)
     with pytest.raises(FileError, match="another fit"):
-        HorseshoeRegressor().set_params(**{**options, "random_state": 1}).fit(*table)
+        tiny(**options, random_state=1).fit(*table)
 
 
 def test_a_model_written_by_format_version_1_still_loads():

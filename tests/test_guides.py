@@ -308,7 +308,7 @@ def _first_output(output):
 
 def test_a_fifth_family_is_one_file(table):
     """A family written elsewhere registers itself and is fitted, pruned and used like the built-in ones."""
-    from pritchel import HorseshoeRegressor
+    from pritchel import HorseshoeRegressor, Training
     from pritchel.guide import FAMILIES as registry
     from pritchel.guide import family
     from pritchel.guide.independent import IndependentLayer
@@ -319,11 +319,9 @@ def test_a_fifth_family_is_one_file(table):
         return IndependentLayer.start(Normal.start(layer_start.base_mean, 0.3), layer_start)
 
     try:
-        model = (
-            HorseshoeRegressor()
-            .set_params(family="wide_start", hidden=(4,), training__num_steps=20, progress=False)
-            .fit(*table)
-        )
+        model = HorseshoeRegressor(
+            family="wide_start", hidden=(4,), training=Training(num_steps=20), progress=False
+        ).fit(*table)
         assert np.isfinite(model.prune().predict(table[0])).all()
     finally:
         registry.pop("wide_start")

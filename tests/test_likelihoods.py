@@ -12,7 +12,7 @@ from pritchel.model.likelihoods.base import NumpyOps
 from pritchel.posterior.mixture import mixed_cdf, mixed_quantile
 from pritchel.posterior.predictive_checks import COUNTS as COUNT_STATISTICS
 from pritchel.posterior.predictive_checks import predictive_checks
-from tests.conftest import TINY, gaussian
+from tests.conftest import gaussian, tiny
 
 COUNTS = ("poisson", "negative_binomial")
 REAL = ("gaussian", "student_t", "heteroscedastic")
@@ -226,11 +226,7 @@ SAMPLED = [(name, "sampled") for name in ("student_t", "negative_binomial")]  # 
 def test_a_fit_of_each_kind_predicts(made_up, tmp_path, name, objective):
     X, f, targets = made_up
     y = targets[name]
-    model = (
-        HorseshoeRegressor()
-        .set_params(**{**TINY, "training__num_steps": 500, "likelihood": name, "training__objective": objective})
-        .fit(X, y)
-    )
+    model = tiny(training__num_steps=500, likelihood=name, training__objective=objective).fit(X, y)
     mean, sd = model.predict(X, return_std=True)
     assert np.corrcoef(mean, np.exp(f) if name in COUNTS else f)[0, 1] > 0.8
     low, high = model.predict_interval(X, 0.9).T
@@ -249,11 +245,7 @@ def test_a_fit_of_each_kind_predicts(made_up, tmp_path, name, objective):
 
 def test_noise_that_depends_on_the_inputs_is_found(made_up):
     X, _, targets = made_up
-    model = (
-        HorseshoeRegressor()
-        .set_params(**{**TINY, "training__num_steps": 800, "likelihood": "heteroscedastic"})
-        .fit(X, targets["heteroscedastic"])
-    )
+    model = tiny(training__num_steps=800, likelihood="heteroscedastic").fit(X, targets["heteroscedastic"])
     quiet, loud = model.predict_uncertainty(np.array([[0.0, -1.5], [0.0, 1.5]])).aleatoric
     assert loud > 3 * quiet
 
@@ -263,8 +255,7 @@ def test_exposure_goes_into_the_weights():
     rng = np.random.default_rng(0)
     X, exposure = rng.normal(size=(80, 1)), rng.integers(1, 5, 80).astype(float)
     counts = rng.poisson(exposure * np.exp(0.5 * X[:, 0])).astype(float)
-    options = {**TINY, "training__num_steps": 400, "likelihood": "poisson"}
-    model = HorseshoeRegressor().set_params(**options).fit(X, counts / exposure, sample_weight=exposure)
+    model = tiny(training__num_steps=400, likelihood="poisson").fit(X, counts / exposure, sample_weight=exposure)
     rate = model.predict(np.array([[-1.0], [1.0]]))
     assert rate[1] / rate[0] == pytest.approx(np.e, rel=0.4)
 
@@ -272,9 +263,9 @@ def test_exposure_goes_into_the_weights():
 def test_wrong_targets_and_names_are_refused(made_up):
     X, f, _ = made_up
     with pytest.raises(ValueError, match="counts, which are not negative; row"):
-        HorseshoeRegressor().set_params(**{**TINY, "likelihood": "poisson"}).fit(X, f)
+        tiny(likelihood="poisson").fit(X, f)
     with pytest.raises(ValueError, match="likelihood must be one of 'gaussian'"):
-        HorseshoeRegressor().set_params(**{**TINY, "likelihood": "cauchy"}).fit(X, f)
+        tiny(likelihood="cauchy").fit(X, f)
     with pytest.raises(TypeError, match="likelyhood"):
         HorseshoeRegressor(likelyhood="poisson")  # pyright: ignore[reportCallIssue]
     with pytest.raises(ValueError, match=r"no argument 'likelyhood'; it has .*likelihood"):
@@ -288,7 +279,7 @@ def test_two_targets_each_with_their_own_noise(made_up):
     rng = np.random.default_rng(1)
     y = np.column_stack([f + 0.05 * rng.normal(size=150), f + 0.5 * rng.normal(size=150)])
     for name in ("gaussian", "heteroscedastic"):
-        model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 500, "likelihood": name}).fit(X, y)
+        model = tiny(training__num_steps=500, likelihood=name).fit(X, y)
         assert model.predict(X).shape == (150, 2)
         noise = np.median(model.predict_uncertainty(X).aleatoric, axis=0)
         assert noise[1] > 2 * noise[0]
@@ -300,7 +291,7 @@ def test_predictive_checks_find_what_poisson_noise_cannot_make(made_up):
     y = np.random.default_rng(2).negative_binomial(0.7, 0.7 / (0.7 + np.exp(f + 1))).astype(float)
     above = {}
     for name in COUNTS:
-        model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 500, "likelihood": name}).fit(X, y)
+        model = tiny(training__num_steps=500, likelihood=name).fit(X, y)
         above[name] = {check.statistic: check.above for check in model.check_predictions(X, y)}
     assert above["poisson"]["share of zeros"] < 0.02
     assert above["poisson"]["largest"] < 0.05
@@ -333,11 +324,7 @@ def test_predictive_checks_by_hand():
 
 def test_a_statistic_of_ones_own(made_up):
     X, _, targets = made_up
-    model = (
-        HorseshoeRegressor()
-        .set_params(**{**TINY, "training__num_steps": 50})
-        .fit(X, np.column_stack([targets["poisson"]] * 2))
-    )
+    model = tiny(training__num_steps=50).fit(X, np.column_stack([targets["poisson"]] * 2))
     checks = model.check_predictions(X, np.column_stack([targets["poisson"]] * 2), {"median": np.median}, n_samples=20)
     assert [(check.target, check.statistic) for check in checks] == [("y1", "median"), ("y2", "median")]
     assert checks[0].observed == np.median(targets["poisson"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pritchel import HorseshoeRegressor
+from pritchel import Gaussian, HorseshoeRegressor, RegularizedHorseshoe
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -52,23 +52,17 @@ def test_predictive_agrees_with_nuts(family):
     functions, precision = nuts_functions(x, y, grid)
     nuts_mean = functions.mean(0)
     nuts_sd = np.sqrt(functions.var(0) + (1 / precision).mean())
-    model = (
-        HorseshoeRegressor()
-        .set_params(
-            hidden=(NUM_UNITS,),
-            family=family,
-            prior__layer_scale=LAYER_SCALE,
-            prior__learn_layer_scale=True,
-            likelihood__noise_prior=NOISE_PRIOR,
-            prior__slab=SLAB,
-            prior__half_cauchy="exact",
-            num_members=5,
-            num_draws=500,
-            random_state=0,
-            progress=False,
-        )
-        .fit(x[:, None], y)
-    )
+    prior = RegularizedHorseshoe(layer_scale=LAYER_SCALE, learn_layer_scale=True, slab=SLAB, half_cauchy="exact")
+    model = HorseshoeRegressor(
+        hidden=(NUM_UNITS,),
+        family=family,
+        prior=prior,
+        likelihood=Gaussian(noise_prior=NOISE_PRIOR),
+        num_members=5,
+        num_draws=500,
+        random_state=0,
+        progress=False,
+    ).fit(x[:, None], y)
     mean, sd = model.predict(grid[:, None], return_std=True)
     noise_sd = np.sqrt((1 / precision).mean())
     assert np.sqrt(np.mean((mean - nuts_mean) ** 2)) < noise_sd / 3

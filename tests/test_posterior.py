@@ -2,14 +2,13 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from pritchel import HorseshoeRegressor
 from pritchel.data.dataset import prepare
 from pritchel.guide.prune_rule import prune_probabilities, surviving_units
 from pritchel.model.likelihoods.continuous import StudentComponents
 from pritchel.posterior import diagnostics, predict
 from pritchel.posterior.draws import weight_block
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile
-from tests.conftest import TINY
+from tests.conftest import tiny
 
 
 def test_mixture_against_scipy():
@@ -42,7 +41,7 @@ def test_predictions_repeat_and_do_not_depend_on_company(fitted, table, monkeypa
     density, quantiles = fitted.log_prob(X, y), fitted.predict_quantiles(X)
     monkeypatch.setattr(predict, "MAX_CHUNK_FLOATS", 2000)
     monkeypatch.setattr(predict, "MAX_CACHED_BYTES", 0)
-    fresh = HorseshoeRegressor().set_params(**TINY).fit(X, y)
+    fresh = tiny().fit(X, y)
     np.testing.assert_allclose(fresh.predict(X, return_std=True), whole, rtol=1e-12)
     np.testing.assert_allclose(fresh.log_prob(X, y), density, rtol=1e-10)
     np.testing.assert_allclose(fresh.predict_quantiles(X), quantiles, rtol=1e-7)
@@ -95,7 +94,7 @@ def test_rule_is_the_log_normal_cdf(fitted):
 @pytest.fixture(scope="module")
 def sparse(table):
     """A fit long enough to switch units off, two layers deep."""
-    return HorseshoeRegressor().set_params(**{**TINY, "hidden": (12, 6), "training__num_steps": 2500}).fit(*table)
+    return tiny(hidden=(12, 6), training__num_steps=2500).fit(*table)
 
 
 def test_pruned_network_predicts_what_the_full_one_does(sparse, table):
@@ -124,7 +123,7 @@ def test_pruning_everything_leaves_the_linear_path_or_the_constant(fitted, table
     coefficients = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), prediction, rcond=None)[0]
     np.testing.assert_allclose(np.column_stack([X, np.ones(len(X))]) @ coefficients, prediction, rtol=1e-9)
     assert np.ptp(prediction) > 0.1
-    without = HorseshoeRegressor().set_params(**{**TINY, "linear": False, "training__num_steps": 50}).fit(*table)
+    without = tiny(linear=False, training__num_steps=50).fit(*table)
     with pytest.warns(diagnostics.FitWarning, match="constant"):
         empty = without.prune(threshold=1e6)
     prediction = empty.predict(X)
@@ -160,7 +159,7 @@ def test_fine_tuning_after_pickling_asks_for_the_rows(fitted, table):
 
 @pytest.mark.parametrize("family", ["structured", "factorized"])
 def test_weight_norms_are_those_of_the_mean_draw(table, family):
-    model = HorseshoeRegressor().set_params(**{**TINY, "family": family, "prior__learn_layer_scale": True}).fit(*table)
+    model = tiny(family=family, prior__learn_layer_scale=True).fit(*table)
     member = model.posterior_.members[0]
     draws = np.concatenate([weight_block(member, (1, block)).hidden[0] for block in range(400)])
     error = np.sqrt((draws.var(0) / len(draws)).sum(0))
@@ -172,11 +171,7 @@ def test_collapse_is_noticed():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     with pytest.warns(diagnostics.CollapseWarning, match="kl_warmup"):
-        model = (
-            HorseshoeRegressor()
-            .set_params(**{**TINY, "training__num_steps": 3, "training__learning_rate": 1e-6})
-            .fit(X, y)
-        )
+        model = tiny(training__num_steps=3, training__learning_rate=1e-6).fit(X, y)
     assert model.is_collapsed_
 
 

@@ -13,19 +13,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pritchel import HorseshoeRegressor, RegularizedHorseshoe
+from pritchel import Horseshoe, HorseshoeRegressor, RegularizedHorseshoe, Training
 from pritchel.compile_cache import use_compile_cache
 from pritchel.infer.options import default_steps
 from pritchel.posterior.diagnostics import FitWarning
-from tests.conftest import TINY
+from tests.conftest import tiny
 
 
 @parametrize_with_checks(
     [
-        HorseshoeRegressor().set_params(
+        HorseshoeRegressor(
             hidden=(4,),
-            training__num_steps=300,
-            training__learning_rate=0.05,
+            training=Training(num_steps=300, learning_rate=0.05),
             num_members=1,
             num_draws=25,
             progress=False,
@@ -57,14 +56,14 @@ def test_pickle_and_clone(fitted, table):
 
 
 def test_same_state_same_numbers_other_state_other_numbers(fitted, table):
-    again = HorseshoeRegressor().set_params(**TINY).fit(*table)
+    again = tiny().fit(*table)
     np.testing.assert_array_equal(again.predict(table[0]), fitted.predict(table[0]))
-    other = HorseshoeRegressor().set_params(**{**TINY, "random_state": 1}).fit(*table)
+    other = tiny(random_state=1).fit(*table)
     assert not np.array_equal(other.predict(table[0]), fitted.predict(table[0]))
 
 
 def test_pipeline_and_grid_search(table):
-    pipeline = make_pipeline(StandardScaler(), HorseshoeRegressor().set_params(**TINY))
+    pipeline = make_pipeline(StandardScaler(), tiny())
     search = GridSearchCV(pipeline, {"horseshoeregressor__prior__layer_scale": [1e-5, 1e-2]}, cv=2, error_score="raise")
     search.fit(*table)
     assert search.best_score_ > 0.5
@@ -73,12 +72,11 @@ def test_pipeline_and_grid_search(table):
 def test_frames(table):
     X, y = table
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    short = {**TINY, "training__num_steps": 30}
-    plain = HorseshoeRegressor().set_params(**short).fit(X, y).predict(X)
-    from_pandas = HorseshoeRegressor().set_params(**short).fit(frame, pd.Series(y))
+    plain = tiny(training__num_steps=30).fit(X, y).predict(X)
+    from_pandas = tiny(training__num_steps=30).fit(frame, pd.Series(y))
     np.testing.assert_array_equal(from_pandas.predict(frame), plain)
     assert list(from_pandas.feature_names_in_) == ["a", "b", "c"]
-    from_polars = HorseshoeRegressor().set_params(**short).fit(pl.DataFrame(frame.to_dict("list")), pl.Series(y))
+    from_polars = tiny(training__num_steps=30).fit(pl.DataFrame(frame.to_dict("list")), pl.Series(y))
     np.testing.assert_array_equal(from_polars.predict(pl.DataFrame(frame.to_dict("list"))), plain)
     with pytest.raises(ValueError, match="feature names"):
         from_pandas.predict(frame[["a", "c", "b"]])
@@ -87,7 +85,7 @@ def test_frames(table):
 def test_several_targets(table):
     X, y = table
     Y = np.column_stack([y, 100 - 5 * y])
-    model = HorseshoeRegressor().set_params(**TINY).fit(X, Y)
+    model = tiny().fit(X, Y)
     assert model.predict(X).shape == (60, 2)
     assert model.predict_quantiles(X, [0.1, 0.9]).shape == (60, 2, 2)
     assert model.predict_interval(X).shape == (60, 2, 2)
@@ -96,13 +94,13 @@ def test_several_targets(table):
     assert model.score(X, Y) > 0.8
     sd = model.predict_uncertainty(X).aleatoric
     assert 3 < np.median(sd[:, 1] / sd[:, 0]) < 8, "each target has noise of its own, in its own units"
-    one_column = HorseshoeRegressor().set_params(**TINY).fit(X, Y[:, :1])
+    one_column = tiny().fit(X, Y[:, :1])
     assert one_column.predict(X).shape == (60, 1)
 
 
 def test_answers_are_in_the_units_of_y(fitted, table):
     X, y = table
-    scaled = HorseshoeRegressor().set_params(**TINY).fit(X * 7 - 3, 1000 * y + 5)
+    scaled = tiny().fit(X * 7 - 3, 1000 * y + 5)
     np.testing.assert_allclose(scaled.predict(X * 7 - 3), 1000 * fitted.predict(X) + 5, rtol=1e-3)
     np.testing.assert_allclose(
         scaled.log_prob(X * 7 - 3, 1000 * y + 5), fitted.log_prob(X, y) - np.log(1000), atol=0.02
@@ -111,10 +109,10 @@ def test_answers_are_in_the_units_of_y(fitted, table):
 
 def test_members_are_mixed(table):
     X, y = table
-    mixed = HorseshoeRegressor().set_params(**{**TINY, "num_members": 2}).fit(X, y)
+    mixed = tiny(num_members=2).fit(X, y)
     assert mixed.units_kept_.shape == (2, 1)
     assert mixed.elbo_.shape == (2, 400)
-    alone = HorseshoeRegressor().set_params(**TINY).fit(X, y)
+    alone = tiny().fit(X, y)
     first, only = mixed.posterior_.members[0].guide, alone.posterior_.members[0].guide
     np.testing.assert_array_equal(first.output.mean, only.output.mean)
     assert np.isfinite(mixed.prune().log_prob(X, y)).all()
@@ -149,10 +147,10 @@ def test_paper_settings():
 
 def test_input_limit_and_kl_weight_reach_the_fit(table, fitted):
     X, y = table
-    limited = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 1, "input_limit": 1.5}).fit(X, y)
+    limited = tiny(training__num_steps=1, input_limit=1.5).fit(X, y)
     scaled = limited.posterior_.standardizer.scale_inputs(X)
     np.testing.assert_allclose(np.abs(scaled).max(0), 1.5)
-    cold = HorseshoeRegressor().set_params(**TINY, training__kl_weight=0.1).fit(X, y)
+    cold = tiny(training__kl_weight=0.1).fit(X, y)
     assert cold.units_kept_.sum() >= fitted.units_kept_.sum()
     assert not np.array_equal(cold.predict(X), fitted.predict(X))
 
@@ -176,7 +174,7 @@ def test_input_limit_and_kl_weight_reach_the_fit(table, fitted):
 )
 def test_options_fit_and_predict(table, change):
     X, y = table
-    model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 50, **change}).fit(X, y)
+    model = tiny(**{"training__num_steps": 50} | change).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
     assert np.isfinite(model.log_prob(X, y)).all()
 
@@ -185,9 +183,8 @@ def test_a_linear_table_needs_no_hidden_unit():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 4))
     y = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=100)
-    settings = {**TINY, "training__num_steps": 1500}
-    assert HorseshoeRegressor().set_params(**settings).fit(X, y).units_kept_.tolist() == [[0]]
-    assert HorseshoeRegressor().set_params(**settings, linear=False).fit(X, y).units_kept_[0, 0] > 0
+    assert tiny(training__num_steps=1500).fit(X, y).units_kept_.tolist() == [[0]]
+    assert tiny(training__num_steps=1500, linear=False).fit(X, y).units_kept_[0, 0] > 0
 
 
 def test_steps_grow_with_the_table():
@@ -214,14 +211,14 @@ def test_compile_cache_is_off_unless_named(tmp_path, monkeypatch):
 
 
 def test_gaussian_prior_has_nothing_to_prune(table):
-    model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 5, "prior": "gaussian"}).fit(*table)
+    model = tiny(training__num_steps=5, prior="gaussian").fit(*table)
     with pytest.raises(ValueError, match="regularized_horseshoe"):
         model.prune()
 
 
 def test_warm_start_goes_on(table):
     X, y = table
-    model = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 100, "warm_start": True})
+    model = tiny(training__num_steps=100, warm_start=True)
     first = model.fit(X, y).elbo_[0, -20:].mean()
     second = model.fit(X, y).elbo_[0]
     assert second[:20].mean() > first - 0.2 * abs(first), "the second fit did not start where the first ended"
@@ -239,9 +236,9 @@ def test_one_job_runs_members_one_after_the_other(table, monkeypatch):
         raise AssertionError("n_jobs=1 must not start threads")
 
     monkeypatch.setattr(trials, "ThreadPoolExecutor", no_pool)
-    HorseshoeRegressor().set_params(**{**TINY, "num_members": 2, "n_jobs": 1, "training__num_steps": 5}).fit(*table)
+    tiny(num_members=2, n_jobs=1, training__num_steps=5).fit(*table)
     with pytest.raises(AssertionError, match="n_jobs=1"):
-        HorseshoeRegressor().set_params(**{**TINY, "num_members": 2, "n_jobs": 2, "training__num_steps": 5}).fit(*table)
+        tiny(num_members=2, n_jobs=2, training__num_steps=5).fit(*table)
 
 
 def test_interrupted_fit_is_usable(table, monkeypatch):
@@ -253,7 +250,7 @@ def test_interrupted_fit_is_usable(table, monkeypatch):
         if progress.step >= 100:
             raise KeyboardInterrupt
 
-    model = HorseshoeRegressor().set_params(**{**TINY, "progress": press_ctrl_c})
+    model = tiny(progress=press_ctrl_c)
     with pytest.warns(FitWarning, match="warm_start"):
         model.fit(*table)
     assert model.status_ == ["interrupted"]
@@ -269,28 +266,25 @@ def test_a_member_that_had_hardly_begun_is_not_mixed_in(table, monkeypatch):
         if progress.trial == 1:
             raise KeyboardInterrupt
 
-    settings = {**TINY, "num_members": 2, "n_jobs": 1, "progress": press_ctrl_c}
     with pytest.warns(FitWarning, match="1 of 2 member"):
-        model = HorseshoeRegressor().set_params(**settings).fit(*table)
+        model = tiny(num_members=2, n_jobs=1, progress=press_ctrl_c).fit(*table)
     assert model.status_ == ["finished"]
     assert len(model.posterior_.members) == 1
 
 
 def test_weights_count_rows(table):
     X, y = table
-    short = {**TINY, "training__num_steps": 50}
-    doubled = HorseshoeRegressor().set_params(**short).fit(np.tile(X, (2, 1)), np.tile(y, 2))
-    weighted = HorseshoeRegressor().set_params(**short).fit(X, y, sample_weight=np.full(60, 2.0))
+    doubled = tiny(training__num_steps=50).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    weighted = tiny(training__num_steps=50).fit(X, y, sample_weight=np.full(60, 2.0))
     np.testing.assert_array_equal(doubled.predict(X), weighted.predict(X))
 
 
 def test_prior_predictive(fitted, table):
     X, _ = table
-    before = (
-        HorseshoeRegressor().set_params(hidden=(20,), prior__layer_scale=1.0).prior_predictive(X, 5, random_state=1)
-    )
+    slabbed = HorseshoeRegressor(hidden=(20,), prior=RegularizedHorseshoe(layer_scale=1.0))
+    before = slabbed.prior_predictive(X, 5, random_state=1)
     assert before.shape == (60, 5)
-    slabless = HorseshoeRegressor().set_params(hidden=(20,), prior__layer_scale=1.0, prior="horseshoe")
+    slabless = HorseshoeRegressor(hidden=(20,), prior=Horseshoe(layer_scale=1.0))
     matched = slabless.prior_predictive(X, 5, random_state=1)
     assert np.all(matched.std(0) >= before.std(0)), "the slab only ever shrinks the matched horseshoe draw"
     assert fitted.prior_predictive(X, 3, include_noise=True).shape == (60, 3)
@@ -324,7 +318,7 @@ def spoiled(value):
 )
 def test_bad_tables(X, y, message):
     with pytest.raises(ValueError, match=message):
-        HorseshoeRegressor().set_params(**TINY).fit(X, y)
+        tiny().fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +347,7 @@ def test_bad_tables(X, y, message):
 )
 def test_bad_options(change, message):
     with pytest.raises(ValueError, match=message):
-        HorseshoeRegressor().set_params(**{**TINY, **change}).fit(X_GOOD, Y_GOOD)
+        tiny(**change).fit(X_GOOD, Y_GOOD)
 
 
 def test_bad_questions(fitted, table):
@@ -373,10 +367,10 @@ def test_bad_questions(fitted, table):
 
 def test_constant_target_and_constant_columns():
     X = np.column_stack([X_GOOD, np.full(12, 4.2)])
-    constant = HorseshoeRegressor().set_params(**TINY).fit(X, np.full(12, 3.0))
+    constant = tiny().fit(X, np.full(12, 3.0))
     np.testing.assert_allclose(constant.predict(X), 3.0, atol=0.2)
     assert not constant.is_collapsed_
-    assert HorseshoeRegressor().set_params(**TINY).fit(X, Y_GOOD).score(X, Y_GOOD) > 0.9
+    assert tiny().fit(X, Y_GOOD).score(X, Y_GOOD) > 0.9
 
 
 def test_import_is_light():

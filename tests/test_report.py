@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pritchel import HorseshoeRegressor
 from pritchel.report.model_page import model_page
 from pritchel.report.page import Page
 from pritchel.tables.model import TableModel
-from tests.conftest import TINY
+from tests.conftest import tiny
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 HEADINGS = (
@@ -33,7 +32,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def model(frame, tmp_path_factory) -> TableModel:
-    estimator = HorseshoeRegressor().set_params(**{**TINY, "num_members": 2, "training__num_steps": 300})
+    estimator = tiny(num_members=2, training__num_steps=300)
     fitted = TableModel(estimator, holdout=0.3).fit(frame, "y")
     fitted.notes_["source"] |= {"table": "rows.csv", "command": ["pritchel", "fit", "my rows.csv", "--target", "y"]}
     path = fitted.save(tmp_path_factory.mktemp("report") / "model")
@@ -55,7 +54,7 @@ def test_the_page_has_all_its_parts(model, frame, with_table):
 
 
 def test_a_gaussian_prior_and_a_model_without_rows_have_a_page(table, tmp_path):
-    estimator = HorseshoeRegressor().set_params(**{**TINY, "training__num_steps": 20, "prior": "gaussian"}).fit(*table)
+    estimator = tiny(training__num_steps=20, prior="gaussian").fit(*table)
     estimator.save(tmp_path / "m")
     html = model_page(TableModel.load(tmp_path / "m")).html()
     assert "none can be pruned" in html

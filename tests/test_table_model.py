@@ -12,9 +12,9 @@ from pritchel import HorseshoeClassifier, HorseshoeRegressor, TableError, TableM
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.plan import LeftOut
 from pritchel.tables.training import training_table
-from tests.conftest import TINY
+from tests.conftest import tiny
 
-QUICK = {**TINY, "training__num_steps": 300, "num_draws": 30, "random_state": None}
+QUICK = {"training__num_steps": 300, "num_draws": 30, "random_state": None}
 BRIEF = {**QUICK, "training__num_steps": 5, "num_draws": 5}
 
 
@@ -42,15 +42,13 @@ def said() -> list[str]:
 
 @pytest.fixture(scope="module")
 def model(frame, said) -> TableModel:
-    fresh = TableModel(HorseshoeRegressor().set_params(**QUICK), drop=["is_dear"], holdout=0.2)
+    fresh = TableModel(tiny(**QUICK), drop=["is_dear"], holdout=0.2)
     return fresh.fit(frame, "price", say=lambda message: said.append(str(message)))
 
 
 @pytest.fixture(scope="module")
 def classes(frame) -> TableModel:
-    return TableModel(HorseshoeClassifier().set_params(**QUICK), drop=["price"], holdout=0.2).fit(
-        frame, target="is_dear"
-    )
+    return TableModel(tiny(HorseshoeClassifier, **QUICK), drop=["price"], holdout=0.2).fit(frame, target="is_dear")
 
 
 def test_a_fit_holds_rows_out_and_scores_them(model, frame, said):
@@ -72,7 +70,7 @@ def test_a_fit_holds_rows_out_and_scores_them(model, frame, said):
 
 def test_it_is_the_estimators_own_fit(model, frame):
     data = training_table(frame, ["price"], drop=["is_dear"], holdout=0.2)
-    expected = HorseshoeRegressor().set_params(**{**QUICK, "random_state": 0}).fit(*data.rows(held_out=False))
+    expected = tiny(**QUICK | {"random_state": 0}).fit(*data.rows(held_out=False))
     np.testing.assert_array_equal(model.estimator_.elbo_, expected.elbo_)
 
 
@@ -159,7 +157,7 @@ def test_the_estimator_is_the_one_the_target_asks_for(frame, monkeypatch):
 
 def test_refit_uses_all_rows_and_keeps_the_scores(frame, tmp_path):
     rows = frame[["area", "price"]]
-    estimator = HorseshoeRegressor().set_params(**BRIEF, checkpoint=tmp_path / "part")
+    estimator = tiny(**BRIEF, checkpoint=tmp_path / "part")
     said = []
     again = TableModel(estimator, refit=True).fit(rows, "price", say=said.append)
     assert str(said[-1]) == "Fitting again to all rows ..."
@@ -167,7 +165,7 @@ def test_refit_uses_all_rows_and_keeps_the_scores(frame, tmp_path):
     assert again.notes_["source"]["refit"]
     assert again.estimator_.checkpoint is None
     assert sorted(path.name for path in (tmp_path / "part").iterdir()) == ["fit", "refit"]
-    whole = TableModel(HorseshoeRegressor().set_params(**BRIEF), holdout=0).fit(rows, "price")
+    whole = TableModel(tiny(**BRIEF), holdout=0).fit(rows, "price")
     np.testing.assert_array_equal(again.estimator_.elbo_, whole.estimator_.elbo_)
     assert whole.arrays_ == {}
 
@@ -175,7 +173,7 @@ def test_refit_uses_all_rows_and_keeps_the_scores(frame, tmp_path):
 def test_codes_are_hinted_at_in_arguments(frame):
     said = []
     rows = frame[["area"]].assign(code=frame["is_dear"].astype(int))
-    TableModel(HorseshoeRegressor().set_params(**BRIEF)).fit(rows, "code", say=said.append)
+    TableModel(tiny(**BRIEF)).fit(rows, "code", say=said.append)
     assert "for classes add likelihood='categorical', for counts likelihood='poisson'." in str(said[0])
 
 

@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 import tests.test_guides as contract
-from pritchel import HorseshoeRegressor
+from pritchel import HorseshoeRegressor, Training
 from pritchel.guide.vmg import PRIOR_RATE, PRIOR_SHAPE, PseudoDataNormal, _log_uniform_kl
+from tests.conftest import tiny
 
 ROWS, UNITS = 4, 3
 
@@ -150,19 +151,8 @@ def test_moments_output_is_exact_for_one_hidden_layer(x64):
 @pytest.mark.parametrize("objective", ["moments", pytest.param("sampled", marks=pytest.mark.slow)])
 def test_estimator_fits_and_repeats(table, objective):
     options = {"family": "vmg", "prior": "gaussian", "hidden": (8,), "linear": False, "num_members": 1}
-    model = (
-        HorseshoeRegressor()
-        .set_params(
-            **options,
-            training__objective=objective,
-            training__num_steps=1500,
-            training__learning_rate=0.02,
-            training__average=0.99,
-            random_state=0,
-            progress=False,
-        )
-        .fit(*table)
-    )
+    training = Training(objective=objective, num_steps=1500, learning_rate=0.02, average=0.99)
+    model = HorseshoeRegressor(**options, training=training, random_state=0, progress=False).fit(*table)
     assert model.score(*table) > 0.8
     np.testing.assert_array_equal(model.predict(table[0]), model.predict(table[0]))
     with pytest.raises(ValueError, match="no unit scales to prune by"):
@@ -171,4 +161,4 @@ def test_estimator_fits_and_repeats(table, objective):
 
 def test_wants_the_gaussian_prior(table):
     with pytest.raises(ValueError, match="prior='gaussian'"):
-        HorseshoeRegressor().set_params(family="vmg", hidden=(4,), training__num_steps=5, progress=False).fit(*table)
+        tiny(family="vmg").fit(*table)

@@ -114,6 +114,6 @@ def with_estimator_options(command: Callable) -> Callable:
 
     wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
     keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-    wrapped.__signature__ = inspect.Signature([*keyword, *made])  # pyright: ignore[reportFunctionMemberAccess]
+    wrapped.__signature__ = inspect.Signature([*keyword, *made])
     wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in (*keyword, *made)}
     return wrapped

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.classifier import HorseshoeClassifier
 from pritchel.estimators.regressor import HorseshoeRegressor
 
 PRESETS = ("default", "fast", "paper")
 
 
-def make_estimator(preset: str, classes: bool, arguments: dict[str, Any]) -> HorseshoeEstimator:
+def make_estimator(preset: str, classes: bool, arguments: dict[str, Any]) -> HorseshoeRegressor | HorseshoeClassifier:
     """A regressor or classifier of the named preset with the given arguments changed."""
     if preset not in PRESETS:
         raise ValueError(f"--preset must be one of {', '.join(PRESETS)}; got {preset!r}.")

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -38,13 +38,13 @@ def table_writer(output: str, overwrite: bool) -> Iterator[Callable[[pd.DataFram
         temporary.unlink(missing_ok=True)
 
 
-def _csv_appender(where: Any, compression: str | None) -> Callable[[pd.DataFrame], None]:
+def _csv_appender(where: Any, compression: Literal["gzip"] | None) -> Callable[[pd.DataFrame], None]:
     is_first = True
 
     def append(frame: pd.DataFrame) -> None:
         nonlocal is_first
         mode = "w" if is_first else "a"
-        frame.to_csv(where, mode=mode, header=is_first, index=False, compression=compression, float_format="%.7g")  # pyright: ignore[reportCallIssue]
+        frame.to_csv(where, mode=mode, header=is_first, index=False, compression=compression, float_format="%.7g")
         is_first = False
 
     return append

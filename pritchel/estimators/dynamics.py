@@ -11,13 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_array
 
 from pritchel import checks
 from pritchel.data.dataset import Standardizer
 from pritchel.estimators.regressor import HorseshoeRegressor
+from pritchel.estimators.typed import float_array, unfitted
 from pritchel.model.network import Activation, Weights, forward
 
 State = Float[Array, "*batch features"]
@@ -133,10 +132,8 @@ class DynamicsModel:
         if after.shape != states.shape:
             raise ValueError(f"next_states must be shaped like states, {states.shape}; got {after.shape}.")
         difference = tidy(after - states, self._angles)
-        estimator: Any = HorseshoeRegressor() if self.estimator is None else clone(self.estimator)
-        self.estimator_: HorseshoeRegressor = estimator.fit(
-            network_inputs(states, actions, self.num_actions, self._angles), difference
-        )
+        estimator = HorseshoeRegressor() if self.estimator is None else unfitted(self.estimator)
+        self.estimator_ = estimator.fit(network_inputs(states, actions, self.num_actions, self._angles), difference)
         self.num_features_ = states.shape[1]
         return self
 
@@ -229,7 +226,7 @@ class DynamicsModel:
             or any(not 0 <= i < num_features for i in angles)
         ):
             raise ValueError("its states and actions do not fit its network")
-        model = cls(num_actions=num_actions, angles=angles, estimator=clone(estimator))
+        model = cls(num_actions=num_actions, angles=angles, estimator=unfitted(estimator))
         model._angles, model.estimator_, model.num_features_ = angles, estimator, num_features
         return model
 
@@ -238,7 +235,7 @@ class DynamicsModel:
             raise NotFittedError("This DynamicsModel is not fitted; call fit(states, actions, next_states) first.")
 
     def _check_states(self, name: str, states: Any) -> np.ndarray:
-        checked = np.asarray(check_array(states, dtype=np.float64, input_name=name))
+        checked = float_array(states, name=name)
         wanted = getattr(self, "num_features_", checked.shape[1])
         if name == "states" and hasattr(self, "estimator_") and checked.shape[1] != wanted:
             raise ValueError(f"states must have {wanted} columns, as in the fit; got {checked.shape[1]}.")
@@ -246,7 +243,7 @@ class DynamicsModel:
 
     def _check_actions(self, actions: Any, num_rows: int) -> np.ndarray:
         wanted = "(rows,)" if self.num_actions is not None else "(rows, size)"
-        checked = np.asarray(check_array(actions, ensure_2d=False, dtype=np.float64, input_name="actions"))
+        checked = float_array(actions, name="actions", ensure_2d=False)
         if len(checked) != num_rows:
             raise ValueError(f"actions must have a row for each of {num_rows} states; got {len(checked)}.")
         if self.num_actions is None:

@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from pritchel import checks
 from pritchel.data.dataset import prepare
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.presets import FAST_ARGUMENTS, paper_arguments
+from pritchel.estimators.typed import float_array
 from pritchel.guide import Family
 from pritchel.infer.options import Training
 from pritchel.infer.trial import Progress
@@ -239,7 +240,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
             inputs = standardizer.scale_inputs(self._check_inputs(X))
             location, scale = standardizer.target_mean, standardizer.target_scale
         else:
-            table = np.asarray(check_array(X, dtype=np.float64))
+            table = float_array(X)
             rows = np.arange(len(table), dtype=float)[:, None]
             inputs = prepare(table, rows, input_limit=self.input_limit)[1].scale_inputs(table)
             model = options.model(LikelihoodStart.without_data(1))
@@ -268,7 +269,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         return targets.reshape(len(targets), -1)
 
     def _known_targets(self, inputs: np.ndarray, y: Any) -> np.ndarray:
-        targets = np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
+        targets = float_array(y, name="y", ensure_2d=False)
         targets = targets[:, None] if targets.ndim == 1 else targets
         wanted = (len(inputs), self._num_targets)
         if targets.shape != wanted:

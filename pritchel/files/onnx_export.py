@@ -138,5 +138,5 @@ def _emit(graph: _Graph, value: Expression, outputs: str) -> str:
         start, stop = (graph.constant(np.asarray([end], np.int64)) for end in ends)
         return graph.add("Slice", _emit(graph, inner, outputs), start, stop, graph.constant(np.asarray([-1], np.int64)))
     parts = [_emit(graph, part, outputs) for part in value.arguments]
-    attributes = {"axis": -1} if value.kind in ("Concat", "Softmax") else {}
+    attributes: dict[str, Any] = {"axis": -1} if value.kind in ("Concat", "Softmax") else {}
     return graph.add(value.kind, *parts, **attributes)

@@ -187,7 +187,7 @@ def draw_unknowns(guide: NetworkGuide, noise: DrawNoise) -> Unknowns:
         scales=draw_normals(guide.scales, noise.scales),
         latents=draw_normals(guide.latents, noise.latents),
         output=guide.output.draw(noise.output),
-        linear=None if guide.linear is None else guide.linear.draw(noise.linear),
+        linear=draw_normals(guide.linear, noise.linear),
         likelihood=guide.likelihood,
     )
 

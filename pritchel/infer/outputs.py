@@ -89,8 +89,7 @@ def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
             log_scale = log_unit_mean + deviation + shared.log_layer_scale
             values = values * jnp.exp(model.prior.log_weight_scale(log_scale, shared.latents))
         values = activate(model.activation, values)
-    mean, var = guide.output.project_moments(values)
-    return output_moments(guide, inputs, mean, var.full() if isinstance(var, Outer) else var)
+    return output_moments(guide, inputs, *guide.output.project_moments(values))
 
 
 def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: PassNoise) -> tuple[Outputs, Outputs]:
@@ -210,9 +209,9 @@ def scaled_units(projection: Projection, tilted: tuple[Tilted, Tilted] | None) -
     return ScaledUnits(sd * first, var * spread, cdf, one_a_row, ones, norm, square_norm, slope, gap)
 
 
-def output_moments(guide: NetworkGuide, inputs: Inputs, mean: Outputs, var: Outputs) -> tuple[Outputs, Outputs]:
+def output_moments(guide: NetworkGuide, inputs: Inputs, mean: Outputs, var: Outputs | Outer) -> tuple[Outputs, Outputs]:
     """Moments of the whole output, from those of the output layer's base projection: its scale, and the linear path."""
-    mean, var = scaled_moments(guide.scales.output, mean, var)
+    mean, var = scaled_moments(guide.scales.output, mean, var.full() if isinstance(var, Outer) else var)
     if guide.linear is None:
         return mean, var
     linear_mean, linear_var = scaled_moments(

@@ -75,7 +75,8 @@ class Run:
         num_rows_to_come = float(self.feed.batch_rows * settings.num_steps * num_fits)
         self.units = DeadUnits(state.units, settings.drop_dead_units, num_rows_to_come)
         self.history = [state.history]
-        self.done, self.num_skipped, self.status = len(state.history), state.num_skipped, state.status
+        self.done, self.num_skipped = len(state.history), state.num_skipped
+        self.status: Status = state.status
 
     @property
     def guide(self) -> NetworkGuide:

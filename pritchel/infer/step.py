@@ -51,7 +51,8 @@ def unravel(template: NetworkGuide, params: Any) -> NetworkGuide:
 
 def start_adam(params: np.ndarray) -> optax.ScaleByAdamState:
     """What `ADAM.init` gives, made on the host so that nothing is compiled for it."""
-    return optax.ScaleByAdamState(np.zeros((), np.int32), np.zeros_like(params), np.zeros_like(params))  # pyright: ignore[reportArgumentType]
+    count: Any = np.zeros((), np.int32)  # optax says JAX arrays; numpy's do as well
+    return optax.ScaleByAdamState(count, np.zeros_like(params), np.zeros_like(params))
 
 
 @partial(

@@ -9,7 +9,7 @@ from pritchel.data.dataset import Dataset
 from pritchel.guide.network import NetworkGuide
 from pritchel.infer.elbo import Batch
 from pritchel.infer.feed import normals
-from pritchel.infer.outputs import pass_noise_shapes
+from pritchel.infer.outputs import Objective, pass_noise_shapes
 from pritchel.infer.step import held_out_score
 from pritchel.infer.trial import FitSettings, Trial
 from pritchel.serial import stored
@@ -31,7 +31,8 @@ class Judge:
         rows = 1 << (len(data.inputs) - 1).bit_length()
         pad = [(0, rows - len(data.inputs)), (0, 0)]
         self.batch = Batch(np.pad(data.inputs, pad), np.pad(data.targets, pad), np.pad(data.weights, pad[0]))
-        self.seed, self.model, self.objective, self.patience = trial.seed, trial.model, settings.objective, patience
+        self.seed, self.model, self.patience = trial.seed, trial.model, patience
+        self.objective: Objective = settings.objective
         self.first_step = settings.kl_warmup * settings.num_steps
         self.state = state
 

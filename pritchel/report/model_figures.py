@@ -14,7 +14,7 @@ from pritchel.guide.prune_rule import THRESHOLD, log_scale_moments, surviving_un
 from pritchel.posterior.evaluate import calibration_curve, reliability_curve
 from pritchel.report.palette import BLUE, GREY, INK, PALE, RED, SERIES
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,

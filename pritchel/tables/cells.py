@@ -1,6 +1,6 @@
 """What is in a column's cells: numbers, texts, dates."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,11 @@ from pritchel.tables.messages import TableError
 MISSING = "(missing)"
 DATE_SHAPE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d{2})"
 MAX_NAMES = 12
+
+
+def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
+    """The column of that name, of a table in which no name occurs twice."""
+    return cast(pd.Series, frame[name])
 
 
 def numbers(values: pd.Series, first_row: int = 0) -> np.ndarray:

@@ -1,6 +1,7 @@
 """A frame to the network's inputs and targets, by a plan; scikit-learn's own transformers do the work."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
-from pritchel.tables.cells import listed, numbers, texts
+from pritchel.tables.cells import column_of, listed, numbers, texts
 from pritchel.tables.messages import TableError
 from pritchel.tables.plan import TablePlan
 
@@ -24,20 +25,21 @@ def encode_inputs(plan: TablePlan, frame: pd.DataFrame, first_row: int = 0) -> n
         return np.zeros((len(frame), 0))
     ready = pd.DataFrame(index=frame.index)
     for column in plan.columns:
-        values = frame[column.name]
+        values = column_of(frame, column.name)
         ready[column.name] = numbers(values, first_row) if column.kind == "number" else texts(values)
     return np.asarray(_transformer(plan).transform(ready), float)
 
 
 def target_values(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """The targets as numbers, one column each, and which rows have them all."""
-    values = np.column_stack([numbers(frame[name]) for name in targets])
+    values = np.column_stack([numbers(column_of(frame, name)) for name in targets])
     return values, np.asarray(np.isfinite(values).all(1))
 
 
 def class_labels(frame: pd.DataFrame, target: str) -> tuple[np.ndarray, np.ndarray]:
     """The target as texts, (rows, 1), and which rows have it."""
-    return texts(frame[target]).to_numpy(object)[:, None], np.asarray(frame[target].notna())
+    values = column_of(frame, target)
+    return texts(values).to_numpy(object)[:, None], np.asarray(values.notna())
 
 
 def known_labels(frame: pd.DataFrame, target: str, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -54,11 +56,8 @@ def known_labels(frame: pd.DataFrame, target: str, classes: np.ndarray) -> tuple
 def _transformer(plan: TablePlan) -> ColumnTransformer:
     """scikit-learn's transformers, fitted to one row of the recorded values."""
     row = {column.name: column.fill for column in plan.numbers} | {c.name: c.categories[0] for c in plan.categories}
-    encoder = OneHotEncoder(
-        categories=[list(column.categories) for column in plan.categories],
-        handle_unknown="ignore",
-        sparse_output=False,
-    )
+    categories: Any = [list(column.categories) for column in plan.categories]
+    encoder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
     steps = [
         ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), plan.numbers),
         ("was missing", MissingIndicator(features="all"), plan.marked),

@@ -8,13 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pritchel import checks
 from pritchel.estimators.classifier import HorseshoeClassifier
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.estimators.saved import Saved, load_saved, save_estimator
+from pritchel.estimators.typed import unfitted
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.posterior.diagnostics import input_norms
@@ -123,7 +124,7 @@ class TableModel(BaseEstimator):
         spec: dict[str, Any] | None = None,
     ) -> Self:
         """A model around an estimator that is fitted already, to inputs that the plan makes."""
-        model = cls(clone(estimator))
+        model = cls(unfitted(estimator))
         model.estimator_, model.plan_ = estimator, plan
         model.notes_, model.arrays_, model.spec_ = notes or {}, arrays or {}, spec or {}
         return model
@@ -267,11 +268,11 @@ class TableModel(BaseEstimator):
             values, is_known = target_values(frame, targets)
         if not is_known.any():
             raise TableError(f"No row has {listed(targets)}: there is nothing to score.")
-        return encode_inputs(self.plan_, frame[is_known]), values[is_known]
+        return encode_inputs(self.plan_, frame.loc[is_known]), values[is_known]
 
     def _new_estimator(self, classes: bool) -> Any:
         kind = HorseshoeClassifier if classes else HorseshoeRegressor
-        estimator: Any = kind() if self.estimator is None else clone(self.estimator)
+        estimator: Any = kind() if self.estimator is None else unfitted(self.estimator)
         if not isinstance(estimator, kind):
             raise TableError(
                 f"{{option}} asks for a {kind.__name__}; the estimator is a {type(estimator).__name__}.",

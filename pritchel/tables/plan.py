@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pritchel.tables.cells import is_number, listed, looks_like_dates, numbers, share_of_numbers, texts
+from pritchel.tables.cells import column_of, is_number, listed, looks_like_dates, numbers, share_of_numbers, texts
 from pritchel.tables.messages import TableError
 
 MAX_CATEGORIES = 30
@@ -142,9 +142,9 @@ def plan_table(
     for name in frame.columns:
         if name in targets:
             continue
-        why = LeftOut.TOLD if name in drop else None if name in keep else _reason_to_leave_out(frame[name])
+        why = LeftOut.TOLD if name in drop else None if name in keep else _reason_to_leave_out(column_of(frame, name))
         if why is None:
-            columns.append(_plan_column(frame[name]))
+            columns.append(_plan_column(column_of(frame, name)))
         else:
             left_out[name] = why
     if not columns:
@@ -171,7 +171,7 @@ def holds_classes(frame: pd.DataFrame, targets: Sequence[str]) -> bool:
     """Whether the target is one column of texts or of yes and no: classes rather than numbers."""
     if len(targets) != 1 or targets[0] not in frame.columns:
         return False
-    values = frame[targets[0]]
+    values = column_of(frame, targets[0])
     has_numbers = pd.api.types.is_numeric_dtype(values) or share_of_numbers(values) > 0.8
     return pd.api.types.is_bool_dtype(values) or not (has_numbers or looks_like_dates(values))
 

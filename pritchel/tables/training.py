@@ -81,7 +81,9 @@ def training_table(
     is_held_out = np.zeros(num_known, bool)
     is_held_out[np.random.default_rng(seed).permutation(num_known)[:num_held_out]] = True
     rows_without_target = tuple(int(row) + 1 for row in np.flatnonzero(~is_known))
-    return TrainingTable(plan, encode_inputs(plan, frame[is_known]), values[is_known], is_held_out, rows_without_target)
+    return TrainingTable(
+        plan, encode_inputs(plan, frame.loc[is_known]), values[is_known], is_held_out, rows_without_target
+    )
 
 
 def remarks(data: TrainingTable, *, classes: bool, may_hold_codes: bool) -> Iterator[Message]:

@@ -10,13 +10,14 @@ import numpy as np
 
 from pritchel.experiments.rl import acrobot, map2d
 from pritchel.experiments.rl.acrobot import Acrobot
-from pritchel.experiments.rl.domain import Domain, State, true_step
+from pritchel.experiments.rl.domain import State, true_step
+from pritchel.experiments.rl.map2d import Map2D
 from pritchel.experiments.rl.world import Place, World
 
 NUM_STARTS, NUM_DRAWS, MAX_STEPS = 2, 30, 60
 
 
-def hand_policy(domain: Domain, state: State) -> Any:
+def hand_policy(domain: Acrobot | Map2D, state: State) -> Any:
     """The domain's hand-written policy."""
     return acrobot.hand_policy(domain, state) if isinstance(domain, Acrobot) else map2d.hand_policy(domain, state)
 

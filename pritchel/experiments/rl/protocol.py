@@ -102,5 +102,5 @@ def _judge(protocol: Protocol, learning: Learning, seed: int) -> dict[str, Any]:
     }
 
 
-def _entry(leaf: Any, index: int) -> Any:
+def _entry(leaf: Any, index: int | np.integer) -> Any:
     return leaf[index]

@@ -1,0 +1,188 @@
+"""Every benchmark script still runs: its own code from end to end, on a made-up table and with few steps."""
+
+import importlib
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pritchel import HorseshoeClassifier, HorseshoeRegressor, Training
+from pritchel.data import sources
+from pritchel.data.sources import Table
+from pritchel.infer import feed
+from pritchel.infer.trial import FitSettings
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
+UNITS = 50  # as some scripts have it, and then all: what is compiled for one serves the others
+BRIEF = Training(num_steps=2, drop_dead_units=False)
+
+
+def made_up_table(name: str) -> Table:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(170, 2))
+    return Table(name, X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=170), np.arange(40).reshape(20, 2))
+
+
+class IdleNetwork:
+    """Stands where NumPyro's would, which takes long to set up."""
+
+    def __init__(self, *settings):
+        pass
+
+    def run(self, batch):
+        assert batch.inputs.shape == (2, 128, 2)
+
+    def test_log_likelihood(self, problem):
+        return -1e9
+
+
+@pytest.fixture
+def script(monkeypatch, tmp_path):
+    """Imports a script and changes some of its constants; scripts read the made-up table and write to `tmp_path`."""
+    monkeypatch.syspath_prepend(FOLDER)
+    for name in SCRIPTS:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sources, "load_uci", made_up_table)
+    monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", 2)
+
+    def load(name, **changes):
+        module = importlib.import_module(name)
+        for constant, value in changes.items():
+            monkeypatch.setattr(module, constant, value)
+        return module
+
+    load("common", RESULTS=tmp_path)
+    return load
+
+
+@pytest.fixture
+def peers(script):
+    """The peers, with chunks of two steps and no NumPyro."""
+    return script("peers", STEPS=2, NumPyroNetwork=IdleNetwork)
+
+
+def written(folder, name):
+    assert (folder / f"{name}.md").read_text().startswith("# ")
+    return json.loads((folder / f"{name}.json").read_text())["results"]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_it_can_be_imported(script, name):
+    assert script(name).__doc__
+
+
+@pytest.mark.usefixtures("peers")
+def test_step(script, tmp_path):
+    script("step", UNITS=(UNITS,), REPEATS=1).main()
+    names = ["plain network", "Pritchel, moments", "Pritchel, sampled", "NumPyro AutoNormal"]
+    assert [row["method"] for row in written(tmp_path, "step")] == names
+
+
+@pytest.mark.slow
+def test_numpyro_learns_on_the_same_batches(script):
+    peers = script("peers")
+    problem = peers.uci_problem("boston")
+    trial, settings = peers.pritchel_trial(problem.data, (UNITS,)), FitSettings(num_steps=500)
+    network = peers.NumPyroNetwork(problem.data, UNITS)
+    before = network.test_log_likelihood(problem)
+    for _ in range(100):
+        network.run(peers.batches(trial, settings))
+    assert network.test_log_likelihood(problem) > before
+
+
+@pytest.mark.usefixtures("peers")
+def test_cold(script):
+    for fit in script("cold", NUM_STEPS=2).FITS.values():
+        fit()
+
+
+@pytest.mark.usefixtures("peers")
+def test_to_target(script, tmp_path):
+    script("to_target", NUMPYRO_STEPS=4, RATES=(0.01,), PRITCHEL_STEPS=(2,)).main()
+    assert written(tmp_path, "to_target")["ratio"] >= 0
+
+
+@pytest.mark.usefixtures("peers")
+def test_dead_units(script, tmp_path):
+    script("dead_units", UNITS=UNITS, NUM_STEPS=2, SETS=("boston",)).main()
+    assert written(tmp_path, "dead_units")["kept"] == [
+        {"set": "boston", "kept": {"False": [UNITS] * 2, "True": [UNITS] * 2}, "both": [UNITS] * 2}
+    ]
+
+
+@pytest.mark.usefixtures("peers")
+def test_growth(script, tmp_path):
+    _, X, y, _ = made_up_table("flights")
+    (tmp_path / "standin").mkdir()
+    np.savez(tmp_path / "standin" / "flights.npz", X=X, y=y)
+    sizes = {"ROWS": (150,), "UNITS": (UNITS,), "DEPTHS": (), "STEPS": FitSettings(2, drop_dead_units=False)}
+    flights = {"NUM_TEST_FLIGHTS": 20, "SHORT": BRIEF, "data_folder": lambda: tmp_path}
+    growth = script("growth", **sizes, **flights)
+    growth.made_up.__defaults__ = (2,)  # features
+    growth.ON_FLIGHTS.update(hidden=(UNITS,), training=BRIEF)
+    growth.main()
+    assert written(tmp_path, "growth")["flights"]["rows"] == 150
+
+
+def test_objectives(script, tmp_path):
+    script("objectives", SETS=("boston",), SPLITS=range(1), TRAINING=BRIEF).main()
+    (found,) = written(tmp_path, "objectives")
+    assert {len(values["moments"]) for name, values in found.items() if name != "set"} == {1}
+    assert found["units"]["sampled"] == [50]
+
+
+def test_predict(script, tmp_path):
+    script("predict", UNITS=UNITS, NUM_ROWS=20, TRAINING=BRIEF).main()
+    assert list(written(tmp_path, "predict"))[1].startswith("pruned, 50 units")
+
+
+def test_quality(script, tmp_path, monkeypatch):
+    published = {"boston": dict.fromkeys(range(20), (1.0, -1.0))}
+    sizes = {"protocol": lambda name: {"hidden": (UNITS,), "num_members": 2, "training": BRIEF}}
+    quality = script("quality", RUNS=tmp_path / "runs.jsonl", SIZES=sizes, published=lambda: (published, {}))
+    monkeypatch.setattr(sys, "argv", ["quality.py", "--sets", "boston", "--splits", "1"])
+    quality.main()
+    (run,) = written(tmp_path, "quality")["runs"]
+    assert (run["size"], run["set"], run["offered"], run["kept"]) == ("protocol", "boston", [UNITS], [UNITS])
+
+
+def test_likelihoods_takes_its_tables_from_what_is_on_record(script, tmp_path):
+    shutil.copy(FOLDER / "results" / "likelihoods_runs.jsonl", tmp_path)
+    likelihoods = script("likelihoods", RESULTS=tmp_path)
+    likelihoods.fit = None  # every fit is on record
+    likelihoods.main()
+    ours, known = ((folder / "likelihoods.md").read_text() for folder in (tmp_path, FOLDER / "results"))
+    assert ours.splitlines()[:-1] == known.splitlines()[:-1]  # but for the last line, the machine's
+
+
+def test_methods_of_likelihoods_fit_and_score(script):
+    likelihoods, methods = script("likelihoods"), script("likelihood_peers")
+    wine = likelihoods.TABLES["wine"][0](0)
+    scores = methods.by_classifier(hidden=(4,), num_members=2, training=BRIEF)(wine)
+    assert scores["units"] == [4]
+    assert len(likelihoods.row("wine", "Pritchel", [scores])) == 10
+    data = methods.Split(*made_up_table("numbers").split(0), 0)
+    scores = methods.by_regressor("gaussian", hidden=(UNITS,), num_members=2, training=BRIEF)(data)
+    assert scores["units"] == [UNITS]
+    assert len(likelihoods.row("numbers", "Pritchel", [scores])) == 5
+
+
+class Checked(Exception):
+    """The settings were sound."""
+
+
+def test_every_network_that_likelihoods_compares_has_sound_settings(script, monkeypatch):
+    def check(estimator, X, y):
+        estimator.options()
+        raise Checked
+
+    for kind in (HorseshoeClassifier, HorseshoeRegressor):
+        monkeypatch.setattr(kind, "fit", check)
+    for load, methods in script("likelihoods").TABLES.values():
+        for method in (method for label, method in methods.items() if label.startswith("Pritchel")):
+            with pytest.raises(Checked):
+                method(load(0))
