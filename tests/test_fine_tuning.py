@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pritchel import HorseshoeClassifier, load
-from tests.conftest import TINY
+from tests.conftest import tiny
 from tests.test_cli import run
 
 LABELS = {"numbers from one": [1, 2], "texts": ["no", "yes"], "bools": [False, True]}
@@ -19,7 +19,7 @@ def blobs(labels) -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture(scope="module", params=LABELS)
 def classifier(request) -> tuple[HorseshoeClassifier, np.ndarray, np.ndarray]:
     X, y = blobs(LABELS[request.param])
-    return HorseshoeClassifier().set_params(**TINY).fit(X, y), X, y
+    return tiny(HorseshoeClassifier).fit(X, y), X, y
 
 
 def test_classes_survive_fine_tuning(classifier):
@@ -44,7 +44,7 @@ def test_class_weights_count_in_fine_tuning_too():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(150, 1))
     y = np.where(X[:, 0] + 2 * rng.normal(size=150) > 0, "b", "a")
-    model = HorseshoeClassifier().set_params(**TINY).fit(X, y)
+    model = tiny(HorseshoeClassifier).fit(X, y)
     plain = model.prune(fine_tune_steps=200, X=X, y=y)
     weighted = model.set_params(class_weight={"a": 1.0, "b": 50.0}).prune(fine_tune_steps=200, X=X, y=y)
     assert weighted.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean() + 0.1

@@ -9,7 +9,7 @@ import pytest
 import pritchel
 from pritchel import DynamicsModel, FileError, HorseshoeRegressor, TableModel
 from pritchel.folder import spec_digest
-from tests.conftest import TINY
+from tests.conftest import tiny
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def dynamics():
     rng = np.random.default_rng(0)
     states, actions = rng.uniform(-1, 1, (80, 2)), rng.integers(0, 3, 80)
     after = states + 0.1 * np.column_stack([states[:, 1], actions - 1.0])
-    estimator = HorseshoeRegressor().set_params(**TINY, training__batch_size=32)
+    estimator = tiny(training__batch_size=32)
     model = DynamicsModel(num_actions=3, angles=(-2,), estimator=estimator).fit(states, actions, after)
     return model, states, actions
 
@@ -66,7 +66,7 @@ def test_estimators_and_tables(fitted, table, tmp_path):
     assert isinstance(loaded, HorseshoeRegressor)
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=table[1])
-    brief = HorseshoeRegressor().set_params(**TINY | {"training__num_steps": 30})
+    brief = tiny(training__num_steps=30)
     model = TableModel(brief, holdout=0).fit(frame, "y")
     model.save(tmp_path / "table")
     again = pritchel.load(tmp_path / "table")

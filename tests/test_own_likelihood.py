@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pritchel import HorseshoeRegressor
 from pritchel.model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodSettings, likelihood
 from pritchel.model.likelihoods.base import Components
 from pritchel.numerics import LOG_2PI
-from tests.conftest import TINY
+from tests.conftest import tiny
 
 LOG_SD = -1.0
 
@@ -73,7 +72,7 @@ def fitted_log_normal():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = np.exp(X[:, 0] + np.exp(LOG_SD) * rng.normal(size=300))
-    yield HorseshoeRegressor().set_params(**TINY, likelihood="log_normal").fit(X, y), X, y
+    yield tiny(likelihood="log_normal").fit(X, y), X, y
     LIKELIHOODS.pop("log_normal")
 
 

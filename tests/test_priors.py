@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pritchel import FileError, HorseshoeRegressor, load
+from pritchel import FileError, load
 from pritchel.guide import FAMILIES
 from pritchel.guide.base import OUTPUT_STARTS
 from pritchel.infer.outputs import OUTPUT_MOMENTS, pass_noise_shapes
 from pritchel.model.priors import PRIORS, Moments
 from pritchel.serial import decode
-from tests.conftest import TINY
+from tests.conftest import tiny
 
 HIDDEN = (4, 3)
 
@@ -148,7 +148,7 @@ def outside(tmp_path, monkeypatch):
 
 
 def brief(**changes):
-    return HorseshoeRegressor().set_params(**TINY | {"training__num_steps": 60} | changes)
+    return tiny(training__num_steps=60, **changes)
 
 
 def test_a_prior_from_another_package_is_its_own(outside, table, tmp_path):
