@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from pritchel import __version__
 from pritchel.experiments.statistics import mean_and_error
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("pritchel", "jax", "jaxlib", "numpy", "scikit-learn", "numpyro")
+PACKAGES = ("jax", "jaxlib", "numpy", "scikit-learn", "numpyro")
 
 
 def environment() -> dict[str, Any]:
     """Versions, cores and the load of the minute before."""
-    versions = {}
+    versions = {"pritchel": __version__}
     for name in PACKAGES:
         try:
             versions[name] = importlib.metadata.version(name)

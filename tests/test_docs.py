@@ -166,3 +166,14 @@ def test_the_reference_drops_pages_of_names_that_are_gone(reference, tmp_path):
     (tmp_path / "Gone.md").write_text("")
     reference.write_reference(tmp_path)
     assert {path.stem for path in tmp_path.iterdir()} == {"index", *pritchel.__all__, *reference.EXTENDED}
+
+
+def test_the_version_has_one_home():
+    from pritchel.serial import versions
+
+    assert versions()["pritchel"] == pritchel.__version__
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert newest is not None
+    assert newest[1] == pritchel.__version__
+    own = [*(ROOT / "pritchel").rglob("*.py"), ROOT / "pyproject.toml", ROOT / "CITATION.cff", ROOT / "README.md"]
+    assert [path.name for path in own if pritchel.__version__ in path.read_text()] == ["__init__.py"]
