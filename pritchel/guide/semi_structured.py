@@ -11,7 +11,7 @@ from pritchel.shapes import Scalar
 class SemiStructuredLayer(IndependentLayer):
     """A matrix normal over the base weights beside independent log unit scales."""
 
-    base: LowRankNormal  # pyright: ignore[reportIncompatibleVariableOverride]
+    base: LowRankNormal  # pyright: ignore[reportIncompatibleVariableOverride] - never assigned again
 
     def count(self, inputs: np.ndarray, units: np.ndarray) -> "SemiStructuredLayer":
         """Let each input and unit count so many times among the weights; scales are independent, and need not."""

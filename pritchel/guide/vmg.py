@@ -176,7 +176,7 @@ def _log_uniform_kl(log_sd: AnyArray | float) -> AnyArray:
 class PseudoDataLayer(IndependentLayer):
     """A hidden layer of such weights; the prior has no unit scales."""
 
-    base: PseudoDataNormal  # pyright: ignore[reportIncompatibleVariableOverride]
+    base: PseudoDataNormal  # pyright: ignore[reportIncompatibleVariableOverride] - never assigned again
 
     @property
     def num_pseudo(self) -> int:
