@@ -18,6 +18,7 @@ from pritchel.infer.trial import FitSettings
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 UNITS = 50  # as some scripts have it, and then all: what is compiled for one serves the others
+COMPILES_MUCH = pytest.mark.slow  # what little is run of each script is compiled for it alone
 BRIEF = Training(num_steps=2, drop_dead_units=False)
 
 
@@ -75,6 +76,7 @@ def test_it_can_be_imported(script, name):
     assert script(name).__doc__
 
 
+@COMPILES_MUCH
 @pytest.mark.usefixtures("peers")
 def test_step(script, tmp_path):
     script("step", UNITS=(UNITS,), REPEATS=1).main()
@@ -94,18 +96,21 @@ def test_numpyro_learns_on_the_same_batches(script):
     assert network.test_log_likelihood(problem) > before
 
 
+@COMPILES_MUCH
 @pytest.mark.usefixtures("peers")
 def test_cold(script):
     for fit in script("cold", NUM_STEPS=2).FITS.values():
         fit()
 
 
+@COMPILES_MUCH
 @pytest.mark.usefixtures("peers")
 def test_to_target(script, tmp_path):
     script("to_target", NUMPYRO_STEPS=4, RATES=(0.01,), PRITCHEL_STEPS=(2,)).main()
     assert written(tmp_path, "to_target")["ratio"] >= 0
 
 
+@COMPILES_MUCH
 @pytest.mark.usefixtures("peers")
 def test_dead_units(script, tmp_path):
     script("dead_units", UNITS=UNITS, NUM_STEPS=2, SETS=("boston",)).main()
@@ -114,6 +119,7 @@ def test_dead_units(script, tmp_path):
     ]
 
 
+@COMPILES_MUCH
 @pytest.mark.usefixtures("peers")
 def test_growth(script, tmp_path):
     _, X, y, _ = made_up_table("flights")
@@ -135,11 +141,13 @@ def test_objectives(script, tmp_path):
     assert found["units"]["sampled"] == [50]
 
 
+@COMPILES_MUCH
 def test_predict(script, tmp_path):
     script("predict", UNITS=UNITS, NUM_ROWS=20, TRAINING=BRIEF).main()
     assert list(written(tmp_path, "predict"))[1].startswith("pruned, 50 units")
 
 
+@COMPILES_MUCH
 def test_quality(script, tmp_path, monkeypatch):
     published = {"boston": dict.fromkeys(range(20), (1.0, -1.0))}
     sizes = {"protocol": lambda name: {"hidden": (UNITS,), "num_members": 2, "training": BRIEF}}
@@ -159,6 +167,7 @@ def test_likelihoods_takes_its_tables_from_what_is_on_record(script, tmp_path):
     assert ours.splitlines()[:-1] == known.splitlines()[:-1]  # but for the last line, the machine's
 
 
+@COMPILES_MUCH
 def test_methods_of_likelihoods_fit_and_score(script):
     likelihoods, methods = script("likelihoods"), script("likelihood_peers")
     wine = likelihoods.TABLES["wine"][0](0)
