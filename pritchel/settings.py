@@ -19,7 +19,7 @@ class Settings:
     def __repr__(self) -> str:
         """As it could be typed: only what differs from the defaults."""
         fields = [(field, getattr(self, field.name)) for field in dataclasses.fields(self)]
-        shown = ", ".join(f"{field.name}={value!r}" for field, value in fields if value != field.default)
+        shown = ", ".join(f"{field.name}={value!r}" for field, value in fields if repr(value) != repr(field.default))
         return f"{type(self).__name__}({shown})"
 
     def changed(self, **changes: Any) -> Self:

@@ -102,3 +102,16 @@ def test_scikit_learn_finds_a_temperature(iris):
 def test_one_class_is_refused():
     with pytest.raises(ValueError, match="one class only"):
         tiny(HorseshoeClassifier).fit(np.ones((5, 1)), ["a"] * 5)
+
+
+def test_a_warm_start_keeps_the_classes_it_knows(iris):
+    X, y = iris
+    model = tiny(HorseshoeClassifier, training__num_steps=20, warm_start=True).fit(X, y)
+    known = model.classes_
+    is_first = y != known[2]
+    model.fit(X[is_first], y[is_first])
+    np.testing.assert_array_equal(model.classes_, known)
+    assert model.predict_proba(X).shape == (len(X), 3)
+    with pytest.raises(ValueError, match="a class that the fit has not seen"):
+        model.fit(X, np.where(is_first, y, "another"))
+    np.testing.assert_array_equal(model.classes_, known)

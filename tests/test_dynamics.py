@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pritchel import DynamicsModel
@@ -171,3 +172,13 @@ def test_wrong_input_is_explained(model, discrete_model, transitions):
         model.rollout(states, lambda state: state)
     with pytest.raises(ValueError, match="one row of actions"):
         model.rollout(states, actions[:, 0])
+
+
+def test_custom_of_scikit_learn(model, discrete_model, transitions):
+    states, actions, after = transitions
+    fresh = clone(model).set_params(num_actions=4, estimator__prior__layer_scale=1e-3)
+    assert fresh.get_params()["estimator__prior__layer_scale"] == fresh.estimator.prior.layer_scale == 1e-3
+    assert repr(DynamicsModel(num_actions=4)) == "DynamicsModel(num_actions=4)"
+    assert model.num_actions is None
+    brief = DynamicsModel(estimator=tiny(training__num_steps=5)).fit(states, actions, after)
+    assert brief.fit(states[:, :1], actions, after[:, :1]).num_features_ == 1, "a fit starts anew"

@@ -60,3 +60,9 @@ def test_the_command_fine_tunes_text_classes(tmp_path):
     run("prune", tmp_path / "m", "-o", tmp_path / "s", "--fine-tune", "50", "--table", tmp_path / "t.csv")
     answers = load(tmp_path / "s").predict(pd.read_csv(tmp_path / "t.csv"))
     assert (answers["class"] == y).mean() > 0.9
+
+
+def test_a_pruned_estimator_remembers_the_rows_of_its_fit(table, fitted):
+    X, _ = table
+    once, twice = fitted.prune(fine_tune_steps=5), fitted.prune(1e-30).prune(fine_tune_steps=5)
+    np.testing.assert_array_equal(twice.predict(X), once.predict(X))

@@ -6,6 +6,7 @@ from pritchel.data.dataset import Dataset, prepare
 from pritchel.guide import Family
 from pritchel.guide.network import start_guide
 from pritchel.infer import feed as feeding
+from pritchel.infer import stopping
 from pritchel.infer.feed import Feed
 from pritchel.infer.run import fit
 from pritchel.infer.step import run_chunk
@@ -123,6 +124,17 @@ def test_early_stopping_stops_and_keeps_the_best(monkeypatch):
     last = fit(trial._replace(held_out=None), settings, on_progress=ctrl_c_at(num_steps))
     assert same(result.guide, best.guide)
     assert not same(result.guide, last.guide)
+
+
+def test_a_score_that_is_not_a_number_is_never_the_best(monkeypatch):
+    scores = iter([np.nan, -2.0, -1.0, np.nan, np.nan])
+    monkeypatch.setattr(stopping, "held_out_score", lambda *_: next(scores))
+    trial = make_trial(0)
+    judge = stopping.Judge(trial, trial.data, SETTINGS._replace(kl_warmup=0.0), 2, stopping.JudgeState())
+    kept = tuple(np.arange(units) for units in trial.guide.widths[1:-1])
+    stops = [judge.should_stop(trial.guide, kept, step) for step in range(5)]
+    assert stops == [False, False, False, False, True]
+    assert judge.state.best_score == -1.0
 
 
 def test_every_row_is_seen_equally_often():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import pritchel
-from pritchel import DynamicsModel, FileError, HorseshoeRegressor, TableModel
+from pritchel import DynamicsModel, FileError, HorseshoeClassifier, HorseshoeRegressor, TableModel
 from pritchel.folder import spec_digest
 from tests.conftest import tiny
 
@@ -50,13 +50,8 @@ def test_samples_are_the_last_axis_and_the_draws_own(dynamics):
 
 @pytest.mark.parametrize("change", [{"angles": [5]}, {"num_actions": 2}, {"num_features": 3}, {"num_actions": "many"}])
 def test_dynamics_that_do_not_fit_their_network_are_refused(dynamics, tmp_path, change):
-    path = dynamics[0].save(tmp_path / "m")
-    spec = json.loads((path / "spec.json").read_text())
-    spec["extra"] |= change
-    spec["spec_sha256"] = spec_digest(spec)
-    (path / "spec.json").write_text(json.dumps(spec))
     with pytest.raises(FileError):
-        pritchel.load(path)
+        pritchel.load(respecified(dynamics[0].save(tmp_path / "m"), lambda spec: spec["extra"].update(change)))
 
 
 def test_estimators_and_tables(fitted, table, tmp_path):
@@ -77,3 +72,36 @@ def test_estimators_and_tables(fitted, table, tmp_path):
 def test_nothing_there_is_said(tmp_path):
     with pytest.raises(FileError, match="no such folder"):
         pritchel.load(tmp_path / "nowhere")
+
+
+def respecified(path, change):
+    """The folder with a spec that was changed by somebody who knows how to sign it."""
+    spec = json.loads((path / "spec.json").read_text())
+    change(spec)
+    spec["spec_sha256"] = spec_digest(spec)
+    (path / "spec.json").write_text(json.dumps(spec))
+    return path
+
+
+def _of_another_kind(spec):
+    del spec["settings"]["likelihood"]
+    spec["estimator"] = spec["kind"] = "HorseshoeClassifier"
+
+
+def _another_likelihood(spec):
+    spec["settings"]["likelihood"] = "poisson"
+
+
+@pytest.mark.parametrize("change", [_of_another_kind, _another_likelihood])
+def test_settings_that_are_not_those_of_the_network_are_refused(fitted, tmp_path, change):
+    with pytest.raises(FileError, match="likelihood is not the one"):
+        pritchel.load(respecified(fitted.save(tmp_path / "m"), change))
+
+
+@pytest.mark.parametrize("labels", [["b", "a"], ["a", "a"], [["a"], ["b"]], ["a", "b", "c"]])
+def test_labels_that_no_fit_can_have_learned_are_refused(tmp_path, labels):
+    X = np.linspace(-1, 1, 20)[:, None]
+    model = tiny(HorseshoeClassifier, training__num_steps=20).fit(X, np.where(X[:, 0] > 0, "b", "a"))
+    folder = respecified(model.save(tmp_path / "m"), lambda spec: spec["fitted"].update(classes=labels))
+    with pytest.raises(FileError, match="labels"):
+        pritchel.load(folder)

@@ -1,3 +1,4 @@
+import copy
 import pickle
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pritchel import Horseshoe, HorseshoeRegressor, RegularizedHorseshoe, Training
+from pritchel import CollapseWarning, Horseshoe, HorseshoeRegressor, RegularizedHorseshoe, Training
 from pritchel.compile_cache import use_compile_cache
 from pritchel.infer.options import default_steps
 from pritchel.posterior.diagnostics import FitWarning
@@ -227,6 +228,8 @@ def test_warm_start_goes_on(table):
     assert model.posterior_.standardizer is before, "weights learned in one unit must not be read in another"
     with pytest.raises(ValueError, match="warm_start"):
         model.fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match=r"hidden\) = \(3, 1, 1, \(8,\)\); this one has \(3, 1, 1, \(9,\)\)"):
+        model.set_params(hidden=(9,)).fit(X, y)
 
 
 def test_one_job_runs_members_one_after_the_other(table, monkeypatch):
@@ -288,6 +291,8 @@ def test_prior_predictive(fitted, table):
     matched = slabless.prior_predictive(X, 5, random_state=1)
     assert np.all(matched.std(0) >= before.std(0)), "the slab only ever shrinks the matched horseshoe draw"
     assert fitted.prior_predictive(X, 3, include_noise=True).shape == (60, 3)
+    changed = copy.copy(fitted).set_params(hidden=(4, 4))
+    np.testing.assert_array_equal(changed.prior_predictive(X, 3), fitted.prior_predictive(X, 3))
 
 
 X_GOOD = np.random.default_rng(0).normal(size=(12, 2))
@@ -376,3 +381,9 @@ def test_constant_target_and_constant_columns():
 def test_import_is_light():
     code = "import sys, pritchel; sys.exit(any(name in sys.modules for name in ('jax', 'sklearn', 'numpy')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_warnings_point_at_the_line_that_fits(table):
+    with pytest.warns(CollapseWarning) as caught:
+        tiny(training__num_steps=1, training__learning_rate=1e-9).fit(*table)
+    assert caught[0].filename == __file__

@@ -139,3 +139,11 @@ def test_a_file_may_not_set_what_no_file_sets():
     assert "checkpoint" not in packed
     with pytest.raises(FileError, match="it sets checkpoint"):
         unpack_settings(packed | {"checkpoint": "somewhere"})
+
+
+def test_arrays_among_the_settings_are_printed_and_copied():
+    prior = RegularizedHorseshoe(layer_scale=np.asarray([1e-5, 1e-4]))
+    assert (
+        repr(clone(HorseshoeRegressor(prior=prior)).prior)
+        == "RegularizedHorseshoe(layer_scale=array([1.e-05, 1.e-04]))"
+    )

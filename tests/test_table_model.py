@@ -10,9 +10,9 @@ from sklearn.exceptions import NotFittedError
 
 from pritchel import HorseshoeClassifier, HorseshoeRegressor, TableError, TableModel
 from pritchel.tables.encode import encode_inputs
-from pritchel.tables.plan import LeftOut
+from pritchel.tables.plan import LeftOut, plan_arrays
 from pritchel.tables.training import training_table
-from tests.conftest import tiny
+from tests.conftest import TINY, tiny
 
 QUICK = {"training__num_steps": 300, "num_draws": 30, "random_state": None}
 BRIEF = {**QUICK, "training__num_steps": 5, "num_draws": 5}
@@ -124,7 +124,7 @@ def test_pruning_keeps_the_plan_and_leaves_the_scores_behind(model, frame):
     assert small.estimator_.units_kept_.sum() <= model.estimator_.units_kept_.sum()
     assert small.plan_ == model.plan_
     assert small.notes_["source"] == model.notes_["source"]
-    assert "scores" not in small.notes_
+    assert not {"scores", "num_scored", "checks"} & small.notes_.keys()
     assert "scores" in model.notes_
     with pytest.raises(TableError, match="give them with frame"):
         model.prune(fine_tune_steps=5)
@@ -174,7 +174,29 @@ def test_codes_are_hinted_at_in_arguments(frame):
     said = []
     rows = frame[["area"]].assign(code=frame["is_dear"].astype(int))
     TableModel(tiny(**BRIEF)).fit(rows, "code", say=said.append)
-    assert "for classes add likelihood='categorical', for counts likelihood='poisson'." in str(said[0])
+    TableModel(HorseshoeRegressor.paper(**TINY | BRIEF)).fit(rows, "code", say=said.append)
+    assert len(said) == 2
+    for message in said:
+        assert "for classes add likelihood='categorical', for counts likelihood='poisson'." in str(message)
+
+
+def test_every_class_is_fitted_to(frame):
+    """A class of one row: a fit that never saw it could not be scored on it."""
+    rows = frame[["area"]].assign(kind=np.where(frame["is_dear"], "dear", "cheap"))
+    for seed in range(6):
+        rows.iloc[seed, 1] = "rare"
+        data = training_table(rows, ["kind"], holdout=0.5, seed=seed, classes=True)
+        assert set(data.rows(held_out=False)[1]) == set(rows["kind"])
+        rows["kind"] = rows["kind"].where(rows["kind"] != "rare", "cheap")
+
+
+def test_labels_of_a_table_are_those_of_a_fit_to_numbers(frame):
+    X, codes = frame[["area"]].to_numpy(), np.where(frame["is_dear"], 2.0, 1.0)
+    estimator = tiny(HorseshoeClassifier, **BRIEF).fit(X, codes)
+    model = TableModel.of(estimator, plan_arrays(estimator))
+    for values in (codes, codes.astype(int)):
+        scores = model.evaluate(pd.DataFrame({"x1": X[:, 0], "y": values})).scores
+        assert scores[0].accuracy == pytest.approx(estimator.score(X, codes))
 
 
 def test_custom_of_scikit_learn(model, frame):

@@ -17,7 +17,8 @@ def evaluate(
     """Score a model on a table that has the targets: RMSE, log-likelihood, CRPS, coverage, calibration
     curve (classes: accuracy, Brier score, calibration error), and posterior-predictive checks.
 
-    The constant predictor beside it knows the mean and spread of the rows the model was fitted to.
+    The constant predictor beside it knows the mean and spread of the rows the model was fitted to; of classes and
+    counts, those of this table.
 
     Exit codes: 0 done; 2 wrong table; 3 not a sound model.
     """

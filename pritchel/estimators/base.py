@@ -118,6 +118,7 @@ class HorseshoeEstimator(FittedEstimator):
         if fine_tune_steps:
             members = self._fine_tune(members, fine_tune_steps, self._tuning_data(X, y, sample_weight))
         smaller = copy.copy(self)
+        smaller._train_data = getattr(self, "_train_data", None)  # a copy leaves them behind, as a pickle does
         smaller.posterior_ = self.posterior_.replace_members(members)
         smaller.prune_report_ = PruneReports(
             PruneReport(member.offered, tuple(map(len, member.kept)), threshold, probability) for member in members
@@ -160,12 +161,12 @@ class HorseshoeEstimator(FittedEstimator):
         if not self.warm_start or not hasattr(self, "posterior_"):
             return [], None
         members = self.posterior_.members
-        before = (members[0].guide.widths[0], self._num_targets, len(members))
-        now = (self.n_features_in_, num_targets, options.num_members)
+        before = (members[0].guide.widths[0], self._num_targets, len(members), members[0].offered)
+        now = (self.n_features_in_, num_targets, options.num_members, options.hidden)
         if before != now:
             raise ValueError(
-                f"warm_start goes on from a fit with (features, targets, members) = {before}; this one has {now}. "
-                "Set warm_start=False to start anew."
+                f"warm_start goes on from a fit with (features, targets, members, hidden) = {before}; this one has "
+                f"{now}. Set warm_start=False to start anew."
             )
         return members, self.posterior_.standardizer
 

@@ -146,10 +146,10 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         return self.classes_
 
     def _target_values(self, y: Any, is_fit: bool) -> np.ndarray:
-        """Indices of classes; those of a fit are learned from it."""
+        """Indices of classes; those of a fit are learned from it, unless it goes on from another."""
         check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
-        if is_fit:
+        if is_fit and not (self.warm_start and hasattr(self, "posterior_")):
             self.classes_ = np.unique(labels)
             if len(self.classes_) < 2:
                 only = self.classes_[0]

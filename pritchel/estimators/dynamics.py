@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from pritchel import checks
@@ -93,7 +94,7 @@ def _rollouts(draws: Dynamics, states: Any, actions: Any, policy: Callable | Non
     return jax.vmap(lambda draw, state, plan: rollout(draw, state, plan, num_steps))(draws, states, actions)
 
 
-class DynamicsModel:
+class DynamicsModel(BaseEstimator):
     """A model of (state, action) to next state: predicts differences, and is uncertain where it has seen little.
 
     Parameters
@@ -119,16 +120,18 @@ class DynamicsModel:
         angles: tuple[int, ...] = (),
         estimator: HorseshoeRegressor | None = None,
     ):
-        self.num_actions, self.angles, self.estimator = num_actions, angles, estimator
+        self.num_actions = num_actions
+        self.angles = angles
+        self.estimator = estimator
 
     def fit(self, states: Any, actions: Any, next_states: Any) -> Self:
         """Fit to transitions: one row each, in any order."""
         if self.num_actions is not None:
             checks.check_integer("num_actions", self.num_actions, at_least=1)
-        states = self._check_states("states", states)
+        states = float_array(states, name="states")
         self._angles = tuple(range(states.shape[1])[index] for index in self.angles)
         actions = self._check_actions(actions, len(states))
-        after = self._check_states("next_states", next_states)
+        after = float_array(next_states, name="next_states")
         if after.shape != states.shape:
             raise ValueError(f"next_states must be shaped like states, {states.shape}; got {after.shape}.")
         difference = tidy(after - states, self._angles)
@@ -178,7 +181,7 @@ class DynamicsModel:
         JAX function from one state to one action, run for `num_steps`.
         """
         self._check_is_fitted()
-        states = self._check_states("states", states)
+        states = self._check_states(states)
         draws = self.draw(len(states), random_state)
         if callable(plan):
             if num_steps is None:
@@ -234,11 +237,10 @@ class DynamicsModel:
         if not hasattr(self, "estimator_"):
             raise NotFittedError("This DynamicsModel is not fitted; call fit(states, actions, next_states) first.")
 
-    def _check_states(self, name: str, states: Any) -> np.ndarray:
-        checked = float_array(states, name=name)
-        wanted = getattr(self, "num_features_", checked.shape[1])
-        if name == "states" and hasattr(self, "estimator_") and checked.shape[1] != wanted:
-            raise ValueError(f"states must have {wanted} columns, as in the fit; got {checked.shape[1]}.")
+    def _check_states(self, states: Any) -> np.ndarray:
+        checked = float_array(states, name="states")
+        if checked.shape[1] != self.num_features_:
+            raise ValueError(f"states must have {self.num_features_} columns, as in the fit; got {checked.shape[1]}.")
         return checked
 
     def _check_actions(self, actions: Any, num_rows: int) -> np.ndarray:
@@ -259,7 +261,7 @@ class DynamicsModel:
 
     def _inputs(self, states: Any, actions: Any) -> tuple[np.ndarray, np.ndarray]:
         self._check_is_fitted()
-        states = self._check_states("states", states)
+        states = self._check_states(states)
         return states, network_inputs(states, self._check_actions(actions, len(states)), self.num_actions, self._angles)
 
 

@@ -55,8 +55,8 @@ class FittedEstimator(NestedSettings, ABC):
     def evaluate(self, X: Any, y: Any, *, names: list[str] | None = None, train_y: Any = None) -> Evaluation:
         """Scores on rows with known targets, beside the constant predictor's, with predictive checks.
 
-        `names` are the targets' for the scores; the constant predictor knows `train_y`, or what the fit standardized
-        by.
+        `names` are the targets' for the scores. The constant predictor knows `train_y`; without it what the fit
+        standardized by, or, of classes and counts, which are not standardized, the rows that are scored.
         """
         inputs = self._check_inputs(X)
         targets = self._known_targets(inputs, y)

@@ -12,7 +12,7 @@ from pritchel.posterior.diagnostics import FitWarning, warn_if_collapsed
 from pritchel.posterior.predict import Posterior
 
 MAX_COLLAPSE_ROWS = 400
-TO_CALLER_OF_FIT = 5  # stack levels from here
+TO_CALLER_OF_FIT = 4  # stack levels from here
 
 
 def usable_fits(fits: list[MemberFit], num_asked: int, num_steps: int, learning_rate: float) -> list[MemberFit]:
@@ -36,14 +36,14 @@ def usable_fits(fits: list[MemberFit], num_asked: int, num_steps: int, learning_
             f"{[_num_steps(fit.result) for fit in fits]} of {num_steps} steps. To go on, set warm_start=True, "
             f"num_members={len(fits)} and fit again.",
             FitWarning,
-            stacklevel=TO_CALLER_OF_FIT - 1,
+            stacklevel=TO_CALLER_OF_FIT,
         )
     if num_skipped:
         warnings.warn(
             f"{num_skipped} step(s) had a gradient that was not finite and were skipped; a lower learning_rate "
             f"(now {learning_rate:g}) avoids that.",
             FitWarning,
-            stacklevel=TO_CALLER_OF_FIT - 1,
+            stacklevel=TO_CALLER_OF_FIT,
         )
     return fits
 

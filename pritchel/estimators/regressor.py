@@ -239,13 +239,14 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
             standardizer, model = self.posterior_.standardizer, self.posterior_.members[0].model
             inputs = standardizer.scale_inputs(self._check_inputs(X))
             location, scale = standardizer.target_mean, standardizer.target_scale
+            hidden = self.posterior_.members[0].offered
         else:
             table = float_array(X)
             rows = np.arange(len(table), dtype=float)[:, None]
             inputs = prepare(table, rows, input_limit=self.input_limit)[1].scale_inputs(table)
             model = options.model(LikelihoodStart.without_data(1))
-            location, scale = np.zeros(1), np.ones(1)
-        widths = (inputs.shape[1], *options.hidden, model.likelihood.num_outputs(len(location)))
+            location, scale, hidden = np.zeros(1), np.ones(1), options.hidden
+        widths = (inputs.shape[1], *hidden, model.likelihood.num_outputs(len(location)))
         outputs = forward(draw_prior_weights(model, widths, n_samples, rng), inputs, model.activation)
         values = model.likelihood.prior_noise_values(rng, n_samples, len(location))
         components = model.likelihood.components(outputs, values, location, scale)

@@ -153,11 +153,13 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
             raise FileError("its feature names do not fit its network")
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     likelihood: Any = estimator.posterior_.likelihood
+    if type(likelihood) is not estimator.likelihood_settings().kind:
+        raise FileError("its likelihood is not the one that its settings name")
     if likelihood.has_classes:
-        classes = fitted["classes"]
-        if len(classes) != likelihood.num_classes or len({type(label) for label in classes}) != 1:
+        classes = np.asarray(fitted["classes"])
+        if classes.shape != (likelihood.num_classes,) or not np.array_equal(np.unique(classes), classes):
             raise FileError("its labels do not fit its network")
-        estimator.classes_ = np.asarray(classes)
+        estimator.classes_ = classes
     else:
         estimator.is_single_target_ = bool(fitted["is_single_target"])
     estimator.is_collapsed_ = bool(fitted["is_collapsed"])

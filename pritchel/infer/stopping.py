@@ -44,7 +44,7 @@ class Judge:
         drawn = normals(np.random.default_rng(np.random.SeedSequence(self.seed)), shapes, 1, 1)
         noise = jax.tree.map(lambda leaf: leaf[0], drawn)
         score = float(held_out_score(self.model, guide, self.batch, noise, self.objective))
-        if self.state.best_score is None or score > self.state.best_score:
+        if score > (-np.inf if self.state.best_score is None else self.state.best_score):  # one that is NaN never is
             self.state = JudgeState(score, (guide, kept), 0)
         else:
             self.state = self.state._replace(num_worse=self.state.num_worse + 1)

@@ -34,7 +34,7 @@ def warn_if_collapsed(targets: np.ndarray, predictions: np.ndarray, weights: np.
             "mean nothing here. Unless the inputs really carry no signal, try kl_warmup=0.5 or more, more num_steps, "
             "a larger layer_scale of the prior, another random_state, or num_members=3.",
             CollapseWarning,
-            stacklevel=5,  # the caller of fit
+            stacklevel=4,  # the caller of fit
         )
     return is_collapsed
 

@@ -63,7 +63,8 @@ def evaluate(
 ) -> Evaluation:
     """Score predictions of known targets, (rows, targets); of classes they are indices of `labels`.
 
-    The constant predictor knows `train_targets`, or the mean and spread that targets were standardized by.
+    The constant predictor knows `train_targets`; without them the mean and spread that targets were standardized by,
+    or, of classes and counts, which are not, those of the rows that are scored.
     """
     checks = check_posterior(posterior, inputs, targets, names, labels=labels)
     if labels is not None:

@@ -45,7 +45,7 @@ def class_labels(frame: pd.DataFrame, target: str) -> tuple[np.ndarray, np.ndarr
 def known_labels(frame: pd.DataFrame, target: str, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The target as the labels that a classifier knows, (rows, 1), and which rows have it."""
     labels, is_known = class_labels(frame, target)
-    known = {str(label): label for label in classes.tolist()}
+    known = dict(zip(texts(pd.Series(classes.tolist())), classes.tolist(), strict=True))
     wrong = [label for label in labels[is_known, 0] if label not in known]
     if wrong:
         raise TableError(f"{target!r} holds {wrong[0]!r}, a class that the model has not seen.")

@@ -27,6 +27,7 @@ from pritchel.tables.messages import Message, TableError
 from pritchel.tables.plan import TablePlan, plan_arrays
 from pritchel.tables.read import named
 from pritchel.tables.training import (
+    SCORE_NOTES,
     TrainingTable,
     asks_for_classes,
     fit_and_score,
@@ -144,12 +145,11 @@ class TableModel(BaseEstimator):
         estimator = self._new_estimator(classes)
         choice = {"holdout": self.holdout, "seed": self.random_state, "classes": classes}
         data = training_table(frame, targets, drop=drop, keep=keep, **choice)
-        is_untold = self.likelihood == "auto" and getattr(estimator, "likelihood", None) == "gaussian"
+        is_untold = self.likelihood == "auto" and name_of(LIKELIHOODS, estimator.likelihood_settings()) == "gaussian"
         for message in remarks(data, classes=classes, may_hold_codes=is_untold):
             tell(message)
         notes, arrays = self._fit_part("fit", estimator, data)
-        num_dropped = len(data.rows_without_target)
-        source = {"table": "a data frame", "rows": len(frame), "without_target": num_dropped}
+        source = {"table": "a data frame", "rows": len(frame), "without_target": len(data.rows_without_target)}
         source |= {"seed": self.random_state, "holdout": self.holdout}
         if self.refit and "interrupted" not in estimator.status_ and data.is_held_out.any():
             tell(Message("Fitting again to all rows ..."))
@@ -211,7 +211,7 @@ class TableModel(BaseEstimator):
             rows = {"X": inputs, "y": one_or_more(values)}
         smaller = copy.copy(self)
         smaller.estimator_ = self.estimator_.prune(threshold, probability, fine_tune_steps, **rows)
-        smaller.notes_ = {name: note for name, note in self.notes_.items() if name not in ("scores", "num_scored")}
+        smaller.notes_ = {name: note for name, note in self.notes_.items() if name not in SCORE_NOTES}
         smaller.arrays_, smaller.spec_ = {}, {}
         return smaller
 

@@ -17,6 +17,7 @@ from pritchel.tables.plan import TablePlan, holds_classes, plan_table
 MAX_CODES = 10
 MAX_ROWS_NAMED = 5
 FEW_ROWS = 20
+SCORE_NOTES = ("scores", "num_scored", "checks")  # what `score_notes` says of rows held out
 
 
 class TrainingTable(NamedTuple):
@@ -80,10 +81,18 @@ def training_table(
         raise TableError(f"{{option}} leaves fewer than two of the {num_known} rows to fit.", "holdout", holdout)
     is_held_out = np.zeros(num_known, bool)
     is_held_out[np.random.default_rng(seed).permutation(num_known)[:num_held_out]] = True
+    if classes:
+        _keep_every_class(values[is_known][:, 0], is_held_out)
     rows_without_target = tuple(int(row) + 1 for row in np.flatnonzero(~is_known))
     return TrainingTable(
         plan, encode_inputs(plan, frame.loc[is_known]), values[is_known], is_held_out, rows_without_target
     )
+
+
+def _keep_every_class(labels: np.ndarray, is_held_out: np.ndarray) -> None:
+    """Give a class whose rows were all set aside one of them back: a fit could not be scored on what it never saw."""
+    for label in set(labels[is_held_out]) - set(labels[~is_held_out]):
+        is_held_out[np.flatnonzero(labels == label)[0]] = False
 
 
 def remarks(data: TrainingTable, *, classes: bool, may_hold_codes: bool) -> Iterator[Message]:
@@ -136,7 +145,7 @@ def score_notes(outcome: Evaluation) -> dict[str, Any]:
     """Scores and predictive checks as plain values."""
     scores = [{name: _plain(value) for name, value in score._asdict().items()} for score in outcome.scores]
     checks = [check._asdict() for check in outcome.checks]
-    return {"scores": scores, "num_scored": len(outcome.observed), "checks": checks}
+    return dict(zip(SCORE_NOTES, (scores, len(outcome.observed), checks), strict=True))
 
 
 def _plain(value: Any) -> Any:
