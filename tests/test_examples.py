@@ -8,7 +8,11 @@ import pytest
 from pritchel import HorseshoeClassifier, HorseshoeRegressor
 from tests.conftest import TINY
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+SLOW = ("pendulum_planner",)  # what its planner does is compiled for it alone
+EXAMPLES = [
+    pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem in SLOW else ())
+    for path in sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+]
 
 
 @pytest.fixture
@@ -26,7 +30,7 @@ def brief_fits(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:matplotlib")
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXAMPLES)
 def test_runs(path, tmp_path, monkeypatch, capsys, brief_fits):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", [str(path)])

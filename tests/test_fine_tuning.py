@@ -7,7 +7,7 @@ from pritchel import HorseshoeClassifier, load
 from tests.conftest import tiny
 from tests.test_cli import run
 
-LABELS = {"numbers from one": [1, 2], "texts": ["no", "yes"], "bools": [False, True]}
+LABELS = {"numbers from one": [1, 2], "texts": ["no", "yes"]}
 
 
 def blobs(labels) -> tuple[np.ndarray, np.ndarray]:

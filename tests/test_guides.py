@@ -62,14 +62,17 @@ def total_elbo(model, guide, batch, noise, objective="sampled"):
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
 every_prior = pytest.mark.parametrize("prior", PRIORS)
-every_depth = pytest.mark.parametrize(
-    "hidden", [*HIDDEN[:2], pytest.param(HIDDEN[2], marks=pytest.mark.slow)], ids=["1", "2", "3"]
-)
+
+
+def _quick_or_slow(prior, hidden):
+    """Every prior with one hidden layer; the default also with two. The rest takes minutes to compile."""
+    is_quick = len(hidden) == 1 or (len(hidden) == 2 and prior == "regularized_horseshoe")
+    name = f"{prior}-{len(hidden)}"
+    return pytest.param(prior, hidden, id=name, marks=() if is_quick else pytest.mark.slow)
 
 
 @every_family
-@every_prior
-@every_depth
+@pytest.mark.parametrize(("prior", "hidden"), [_quick_or_slow(prior, hidden) for prior in PRIORS for hidden in HIDDEN])
 def test_contract(x64, family, prior, hidden):
     """Shapes; a finite bound and gradient; jit and vmap change nothing; the same noise gives the same numbers."""
     model, guide = build(family, prior, hidden)
