@@ -115,3 +115,11 @@ def test_a_warm_start_keeps_the_classes_it_knows(iris):
     with pytest.raises(ValueError, match="a class that the fit has not seen"):
         model.fit(X, np.where(is_first, y, "another"))
     np.testing.assert_array_equal(model.classes_, known)
+
+
+def test_a_label_for_each_row_is_asked_for(fitted, iris):
+    X, y = iris
+    for question in (fitted.log_prob, fitted.evaluate, fitted.check_predictions):
+        for labels in (y[:1], y[:5]):
+            with pytest.raises(ValueError, match="a label for each of the 150 rows"):
+                question(X, labels)

@@ -167,4 +167,7 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         return balance if weights is None else weights * balance
 
     def _known_targets(self, inputs: np.ndarray, y: Any) -> np.ndarray:
-        return self._target_values(np.asarray(y), is_fit=False)
+        targets = self._target_values(np.asarray(y), is_fit=False)
+        if len(targets) != len(inputs):
+            raise ValueError(f"y must have a label for each of the {len(inputs)} rows of X; got {len(targets)}.")
+        return targets

@@ -1,5 +1,6 @@
 """An estimator's arguments to and from JSON: settings objects by their registered names."""
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ KINDS: tuple[dict[str, Any], ...] = (PRIORS, LIKELIHOODS, {"family": Family, "tr
 def pack_settings(estimator: Any) -> dict[str, Any]:
     """Constructor arguments as JSON; what belongs to a process or a machine stays behind."""
     arguments = {name: value for name, value in estimator.get_params(deep=False).items() if name not in NOT_SAVED}
-    if not isinstance(arguments["random_state"], int):
+    if not isinstance(arguments["random_state"], numbers.Integral):
         arguments["random_state"] = None
     return {name: _pack(value) for name, value in arguments.items()}
 
