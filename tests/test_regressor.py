@@ -230,6 +230,10 @@ def test_warm_start_goes_on(table):
         model.fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match=r"hidden\) = \(3, 1, 1, \(8,\)\); this one has \(3, 1, 1, \(9,\)\)"):
         model.set_params(hidden=(9,)).fit(X, y)
+    for change in ({"prior": "horseshoe"}, {"likelihood": "student_t"}, {"linear": False}, {"activation": "tanh"}):
+        with pytest.raises(ValueError, match="warm_start goes on with the prior"):
+            model.set_params(**{"hidden": (8,), "prior": "regularized_horseshoe", "likelihood": "gaussian",
+                                "linear": True, "activation": "relu"} | change).fit(X, y)  # fmt: skip
 
 
 def test_one_job_runs_members_one_after_the_other(table, monkeypatch):

@@ -168,6 +168,13 @@ class HorseshoeEstimator(FittedEstimator):
                 f"warm_start goes on from a fit with (features, targets, members, hidden) = {before}; this one has "
                 f"{now}. Set warm_start=False to start anew."
             )
+        model = members[0].model
+        before = (type(model.prior), type(model.likelihood), model.activation, model.linear)
+        if before != (type(options.prior), options.likelihood.kind, options.activation, options.linear):
+            raise ValueError(
+                "warm_start goes on with the prior, likelihood, activation and linear path of the fit before it; set "
+                "warm_start=False to change them."
+            )
         return members, self.posterior_.standardizer
 
     def _execution(self, num_fits: int, num_steps: int, checkpoint: Any = None) -> Any:
