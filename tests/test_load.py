@@ -1,5 +1,6 @@
 """`pritchel.load` finds out by itself what a folder holds."""
 
+import copy
 import json
 
 import numpy as np
@@ -92,10 +93,22 @@ def _another_likelihood(spec):
     spec["settings"]["likelihood"] = "poisson"
 
 
-@pytest.mark.parametrize("change", [_of_another_kind, _another_likelihood])
+def _another_prior(spec):
+    spec["settings"]["prior"] = "gaussian"
+
+
+@pytest.mark.parametrize("change", [_of_another_kind, _another_likelihood, _another_prior])
 def test_settings_that_are_not_those_of_the_network_are_refused(fitted, tmp_path, change):
-    with pytest.raises(FileError, match="likelihood is not the one"):
+    with pytest.raises(FileError, match=r"(likelihood|prior) is not the one"):
         pritchel.load(respecified(fitted.save(tmp_path / "m"), change))
+
+
+@pytest.mark.parametrize("change", [{"likelihood": "poisson"}, {"prior": "horseshoe"}])
+def test_settings_changed_after_the_fit_are_not_saved(fitted, tmp_path, change):
+    """Such a folder could not be loaded again."""
+    with pytest.raises(ValueError, match="was changed after the fit"):
+        copy.copy(fitted).set_params(**change).save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize("labels", [["b", "a"], ["a", "a"], [["a"], ["b"]], ["a", "b", "c"]])

@@ -58,6 +58,9 @@ def save_estimator(
     overwrite: bool = False,
 ) -> Path:
     """Write a fitted estimator, or a model of another kind that is made of one and `extra`, to a folder."""
+    changed = _changed_since_fit(estimator, estimator.posterior_)
+    if changed is not None:
+        raise ValueError(f"The {changed} was changed after the fit. Set it back, or fit again, before saving.")
     packed: Arrays = {f"notes.{name}": array for name, array in (arrays or {}).items()}
     spec: dict[str, Any] = {
         "estimator": type(estimator).__name__,
@@ -109,6 +112,14 @@ def _class(name: Any) -> Any:
     return getattr(importlib.import_module(HOMES[name]), name)
 
 
+def _changed_since_fit(estimator: Any, posterior: Posterior) -> str | None:
+    """Which of the settings, all of which are checked, is not the fitted network's; None: none."""
+    options, model = estimator.options(), posterior.members[0].model
+    if type(model.likelihood) is not options.likelihood.kind:
+        return "likelihood"
+    return None if type(model.prior) is type(options.prior) else "prior"
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, (tuple, list, np.ndarray)):
         return [_plain(part) for part in value]
@@ -141,7 +152,9 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
     fitted = spec["fitted"]
     posterior = _posterior(fitted, arrays)
     estimator = _class(spec["estimator"])(**unpack_settings(spec["settings"]))
-    estimator.options()  # refuses settings that no fit can have had
+    changed = _changed_since_fit(estimator, posterior)
+    if changed is not None:
+        raise FileError(f"its {changed} is not the one that its settings name")
     estimator.posterior_ = posterior
     num_features = estimator.posterior_.members[0].guide.widths[0]
     if fitted["n_features_in"] != num_features:
@@ -153,8 +166,6 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
             raise FileError("its feature names do not fit its network")
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     likelihood: Any = estimator.posterior_.likelihood
-    if type(likelihood) is not estimator.likelihood_settings().kind:
-        raise FileError("its likelihood is not the one that its settings name")
     if likelihood.has_classes:
         classes = np.asarray(fitted["classes"])
         if classes.shape != (likelihood.num_classes,) or not np.array_equal(np.unique(classes), classes):
