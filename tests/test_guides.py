@@ -61,7 +61,6 @@ def total_elbo(model, guide, batch, noise, objective="sampled"):
 
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
-every_prior = pytest.mark.parametrize("prior", PRIORS)
 
 
 def _quick_or_slow(prior, hidden):
@@ -99,7 +98,7 @@ def test_contract(x64, family, prior, hidden):
 
 
 @every_family
-@pytest.mark.parametrize("prior", ["gaussian", "regularized_horseshoe"])
+@pytest.mark.parametrize("prior", [pytest.param("gaussian", marks=pytest.mark.slow), "regularized_horseshoe"])
 @pytest.mark.parametrize("hidden", [(5,), (5, 4)], ids=["1", "2"])
 def test_sampled_output_has_the_moments_of_weight_draws(x64, family, prior, hidden):
     """Local reparametrisation against whole-network draws, in standard errors, for mean and second moment."""
@@ -116,7 +115,7 @@ def test_sampled_output_has_the_moments_of_weight_draws(x64, family, prior, hidd
 
 
 @every_family
-@every_prior
+@pytest.mark.parametrize("prior", [pytest.param(n, marks=() if "_" in n else pytest.mark.slow) for n in PRIORS])
 def test_moments_output_is_exact_for_one_hidden_layer(x64, family, prior, monkeypatch):
     monkeypatch.setattr("pritchel.infer.outputs.NUM_SCALE_NODES", 20)
     model, guide = build(family, prior, (5,))
@@ -234,7 +233,9 @@ def test_structured_without_coupling_is_semi_structured(x64):
 
 
 @every_family
-@pytest.mark.parametrize("slab_sharing", ["network", "layer", "unit"])
+@pytest.mark.parametrize(
+    "slab_sharing", ["unit", *(pytest.param(n, marks=pytest.mark.slow) for n in ("network", "layer"))]
+)
 def test_keeping_units_is_an_exact_marginal(x64, family, slab_sharing):
     """Draws of the kept guide from selected noise are the selected entries of the full guide's draws."""
     model, guide = build(family, hidden=(5, 4), slab_sharing=slab_sharing)
