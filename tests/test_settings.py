@@ -89,6 +89,8 @@ def test_wrong_names_are_answered_with_the_right_ones(change, message):
         ("prior", Gaussian(), r"prior must be one of .*or one of GaussianPrior, .*; got Gaussian\(\)"),
         ("likelihood", "categorical", "likelihood must be one of 'gaussian'"),
         ("likelihood", Horseshoe(), r"likelihood must be one of .*got Horseshoe\(\)"),
+        ("likelihood", StudentT(dof=1), "dof must be a number above 1; got 1"),
+        ("likelihood", StudentT(noise_prior=(1, 0)), "each entry of noise_prior must be a number above 0; got 0"),
         ("training", {"num_steps": 5}, r"training must be a Training, as in Training\(num_steps=2000\)"),
         ("family", 3, "family must be a name .* or a Family; got 3"),
         ("linear", "yes", "linear must be True or False; got 'yes'"),
@@ -98,6 +100,11 @@ def test_wrong_names_are_answered_with_the_right_ones(change, message):
 def test_wrong_values_are_answered_in_a_sentence(argument, value, message):
     with pytest.raises(ValueError, match=message):
         HorseshoeRegressor(**{argument: value}).options()
+
+
+def test_a_classifier_answers_for_its_own_arguments():
+    with pytest.raises(ValueError, match=r"label_noise must be a number at least 0 and at most 0.9; got 1"):
+        HorseshoeClassifier(label_noise=1).options()
 
 
 def test_options_are_made_of_names_and_objects_alike():

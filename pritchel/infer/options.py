@@ -128,6 +128,7 @@ class Options:
         if not isinstance(training, Training):
             raise ValueError(f"training must be a Training, as in Training(num_steps=2000); got {training!r}.")
         training.check()
+        likelihood.check()
         if training.objective == "moments" and activation != "relu":
             raise ValueError(
                 f"objective='moments' has closed forms for activation='relu' only; got activation={activation!r}. "

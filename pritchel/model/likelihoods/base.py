@@ -156,9 +156,12 @@ class LikelihoodSettings(Settings):
 
     kind: ClassVar[type[Likelihood]]
 
+    def check(self) -> None:
+        """Raise a ValueError that says what was wanted for the first option that will not do."""
+
     @abstractmethod
     def build(self, start: LikelihoodStart) -> Likelihood:
-        """The likelihood for a table, options checked; special functions of fixed numbers are taken on the host."""
+        """The likelihood for a table, of checked options; special functions of fixed numbers are taken on the host."""
 
 
 LIKELIHOODS: dict[str, type[LikelihoodSettings]] = {}

@@ -134,9 +134,12 @@ class Categorical(LikelihoodSettings):
     kind = CategoricalLikelihood
     label_noise: float = 0.0
 
+    def check(self) -> None:
+        """The label noise is a share."""
+        checks.check_number("label_noise", self.label_noise, at_least=0, at_most=0.9)
+
     def build(self, start: LikelihoodStart) -> CategoricalLikelihood:
         """The likelihood for a number of classes."""
-        checks.check_number("label_noise", self.label_noise, at_least=0, at_most=0.9)
         num_classes, noise = max(start.num_classes, 2), float(self.label_noise)
         log_right = np.asarray(float(np.log1p(-noise)))
         log_wrong = np.asarray(float(np.log(noise / num_classes) if noise > 0 else NEVER))

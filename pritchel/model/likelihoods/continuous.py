@@ -82,10 +82,13 @@ class PrecisionSettings(LikelihoodSettings):
 
     noise_prior: tuple[float, float] = (0.1, 0.01)
 
+    def check(self) -> None:
+        """Both numbers of the prior are positive."""
+        checks.check_pair("noise_prior", self.noise_prior, "shape and rate of a gamma")
+
     def precision_fields(self, start: LikelihoodStart) -> list[np.ndarray]:
         """The fields of a `PrecisionLikelihood` for a table."""
-        noise_prior = checks.check_pair("noise_prior", self.noise_prior, "shape and rate of a gamma")
-        return gamma_precision(noise_prior, start.num_rows)
+        return gamma_precision(self.noise_prior, start.num_rows)
 
 
 def gamma_precision(noise_prior: tuple[float, float], num_rows: float) -> list[np.ndarray]:

@@ -74,9 +74,13 @@ class StudentT(PrecisionSettings):
     kind = StudentTLikelihood
     dof: float = 4.0
 
+    def check(self) -> None:
+        """The degrees of freedom leave a mean."""
+        super().check()
+        checks.check_number("dof", self.dof, above=1)
+
     def build(self, start: LikelihoodStart) -> StudentTLikelihood:
         """The likelihood for given degrees of freedom."""
-        checks.check_number("dof", self.dof, above=1)
         half = 0.5 * self.dof
         normalizer = gammaln(half + 0.5) - gammaln(half) + half * np.log(half)
         dof, log_normalizer = np.asarray(float(self.dof)), np.asarray(float(normalizer))
