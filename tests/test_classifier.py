@@ -65,6 +65,15 @@ def test_samples_have_the_predicted_shares(fitted, iris):
     assert fitted.sample_functions(X, 7).shape == (2, 3, 7)
 
 
+def test_a_seed_may_be_a_generator_or_none(fitted, iris):
+    X, y = iris
+    for ask in (fitted.sample_functions, fitted.sample_y, fitted.check_predictions):
+        arguments = (X, y) if ask == fitted.check_predictions else (X,)
+        first, again = (ask(*arguments, n_samples=20, random_state=np.random.RandomState(0)) for _ in range(2))
+        np.testing.assert_array_equal(first, again)
+        assert len(ask(*arguments, n_samples=2, random_state=None)) == len(first)
+
+
 def test_class_weight_moves_the_boundary():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 1))

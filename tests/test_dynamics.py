@@ -83,6 +83,14 @@ def test_a_draw_is_one_function_and_draws_differ(model, transitions):
     assert not np.allclose(first, step(model.draw(8, 2)[2], states[:5], actions[:5]), atol=1e-6)
 
 
+def test_a_seed_may_be_a_generator_or_none(model, transitions):
+    states, actions, _ = transitions
+    paths = [model.rollout(states[:4], actions[:4, None], random_state=np.random.RandomState(0)) for _ in range(2)]
+    np.testing.assert_array_equal(*paths)
+    after = [model.sample_functions(states, actions, 2, random_state=None) for _ in range(2)]
+    assert not np.allclose(*after)
+
+
 def test_batch_is_loop(model, transitions):
     states, actions, _ = transitions
     draws = model.draw(6)

@@ -66,6 +66,20 @@ def test_parts_of_the_predictive_agree_with_its_samples(fitted, table):
     np.testing.assert_allclose(functions.std(1), parts.epistemic, rtol=0.35)
 
 
+def test_a_seed_may_be_a_number_a_generator_or_none(fitted, table):
+    """As scikit-learn has it: a generator moves on, None is never twice the same, and a number is itself."""
+    X = table[0][:5]
+    for ask in (fitted.sample_y, fitted.sample_functions, fitted.prior_predictive):
+        np.testing.assert_array_equal(ask(X, 3, random_state=4), ask(X, 3, random_state=np.int64(4)))
+        generator = np.random.RandomState(0)
+        first, second = (ask(X, 3, random_state=generator) for _ in range(2))
+        assert not np.allclose(first, second)
+        np.testing.assert_array_equal(ask(X, 3, random_state=np.random.RandomState(0)), first)
+        assert not np.allclose(ask(X, 3, random_state=None), ask(X, 3, random_state=None))
+    with pytest.raises(ValueError, match="random_state must be a whole number of at least 0; got -1"):
+        fitted.sample_y(X, random_state=-1)
+
+
 def test_log_density_integrates_to_one(fitted, table):
     row = table[0][:1]
     grid = np.linspace(-30, 50, 8001)

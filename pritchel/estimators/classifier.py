@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from pritchel import checks
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.presets import FAST_ARGUMENTS, paper_arguments
+from pritchel.estimators.typed import Seed, seed_of
 from pritchel.guide import Family
 from pritchel.infer.options import Training
 from pritchel.infer.trial import Progress
@@ -68,7 +69,7 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         num_draws: int = 200,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         progress: bool | Callable[[Progress], None] = True,
         checkpoint: str | os.PathLike[str] | None = None,
     ):
@@ -129,18 +130,18 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         inputs = self._check_inputs(X)
         return self.posterior_.log_density(inputs, self._known_targets(inputs, y))
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: int = 0) -> np.ndarray:
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws of labels: (rows, samples)."""
         checks.check_integer("n_samples", n_samples, at_least=1)
         inputs = self._check_inputs(X)
-        draws = self.posterior_.sample_targets(inputs, int(n_samples), int(random_state))
+        draws = self.posterior_.sample_targets(inputs, int(n_samples), seed_of(random_state))
         return self.classes_[draws[:, 0].astype(int)]
 
-    def sample_functions(self, X: Any, n_samples: int = 1, random_state: int = 0) -> np.ndarray:
+    def sample_functions(self, X: Any, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws of the probabilities, one weight draw for all rows: (rows, classes, samples)."""
         checks.check_integer("n_samples", n_samples, at_least=1)
         inputs = self._check_inputs(X)
-        return self.posterior_.sample_functions(inputs, int(n_samples), int(random_state))
+        return self.posterior_.sample_functions(inputs, int(n_samples), seed_of(random_state))
 
     def _labels(self) -> np.ndarray:
         return self.classes_

@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from pritchel import checks
 from pritchel.data.dataset import Standardizer
 from pritchel.estimators.regressor import HorseshoeRegressor
-from pritchel.estimators.typed import float_array, unfitted
+from pritchel.estimators.typed import Seed, float_array, seed_of, unfitted
 from pritchel.model.network import Activation, Weights, forward
 
 State = Float[Array, "*batch features"]
@@ -154,19 +154,19 @@ class DynamicsModel(BaseEstimator):
         mean = tidy(states + (answer[0] if return_std else answer), self._angles)
         return (mean, answer[1]) if return_std else mean
 
-    def sample_functions(self, states: Any, actions: Any, n_samples: int = 1, random_state: int = 0) -> np.ndarray:
+    def sample_functions(self, states: Any, actions: Any, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Next states under each of the draws that `draw(n_samples, random_state)` gives: (rows, features, samples)."""
         states, inputs = self._inputs(states, actions)
         checks.check_integer("n_samples", n_samples, at_least=1)
-        functions = self.estimator_.posterior_.sample_functions(inputs, n_samples, random_state)
+        functions = self.estimator_.posterior_.sample_functions(inputs, n_samples, seed_of(random_state))
         return np.moveaxis(tidy(states + np.moveaxis(functions, -1, 0), self._angles), 0, -1)
 
-    def draw(self, n_samples: int = 1, random_state: int = 0) -> Dynamics:
+    def draw(self, n_samples: int = 1, random_state: Seed = 0) -> Dynamics:
         """Coherent draws of the dynamics, for `step` and `rollout`: each is one function, the same at every step."""
         self._check_is_fitted()
         checks.check_integer("n_samples", n_samples, at_least=1)
         posterior = self.estimator_.posterior_
-        weights = in_raw_units(posterior.sample_weights(n_samples, random_state), posterior.standardizer)
+        weights = in_raw_units(posterior.sample_weights(n_samples, seed_of(random_state)), posterior.standardizer)
         return Dynamics(
             jax.tree.map(lambda leaf: jnp.asarray(leaf, float), weights),
             self.num_actions,
@@ -174,7 +174,7 @@ class DynamicsModel(BaseEstimator):
             posterior.members[0].model.activation,
         )
 
-    def rollout(self, states: Any, plan: Plan, num_steps: int | None = None, random_state: int = 0) -> np.ndarray:
+    def rollout(self, states: Any, plan: Plan, num_steps: int | None = None, random_state: Seed = 0) -> np.ndarray:
         """Imagined trajectories, a weight draw for each: (rollouts, steps + 1, features), start states first.
 
         `plan` is an array of actions (rollouts, steps) or, for vectors, (rollouts, steps, size); or a policy, a pure

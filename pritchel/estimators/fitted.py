@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pritchel import checks
 from pritchel.estimators.nested import NestedSettings
+from pritchel.estimators.typed import Seed, seed_of
 from pritchel.guide.member import Member
 from pritchel.guide.prune_rule import surviving_units
 from pritchel.posterior import diagnostics
@@ -77,7 +78,7 @@ class FittedEstimator(NestedSettings, ABC):
         statistics: Mapping[str, Statistic] | None = None,
         *,
         n_samples: int = 200,
-        random_state: int = 0,
+        random_state: Seed = 0,
     ) -> list[PredictiveCheck]:
         """Posterior-predictive checks: statistics of y beside those of `n_samples` tables made up by the model for X.
 
@@ -95,7 +96,7 @@ class FittedEstimator(NestedSettings, ABC):
             labels=self._labels(),
             statistics=statistics,
             num_tables=n_samples,
-            seed=random_state,
+            seed=seed_of(random_state),
         )
 
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> Path:

@@ -14,7 +14,7 @@ from pritchel import checks
 from pritchel.data.dataset import prepare
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.presets import FAST_ARGUMENTS, paper_arguments
-from pritchel.estimators.typed import float_array
+from pritchel.estimators.typed import Seed, float_array, seed_of
 from pritchel.guide import Family
 from pritchel.infer.options import Training
 from pritchel.infer.trial import Progress
@@ -124,7 +124,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         num_draws: int = 200,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         progress: bool | Callable[[Progress], None] = True,
         checkpoint: str | os.PathLike[str] | None = None,
     ):
@@ -198,11 +198,11 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
             raise ValueError(f"coverage must be a number strictly between 0 and 1, as in 0.9; got {coverage!r}.")
         return self.predict_quantiles(X, ((1 - coverage) / 2, (1 + coverage) / 2))
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws of new observations: (rows, samples), or (rows, targets, samples)."""
         return self._sample(self._answering().sample_targets, X, n_samples, random_state)
 
-    def sample_functions(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+    def sample_functions(self, X: Any, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws of the regression function, each from one draw of the weights for all rows; shaped like `sample_y`."""
         return self._sample(self._answering().sample_functions, X, n_samples, random_state)
 
@@ -225,7 +225,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
 
     def prior_predictive(
-        self, X: Any, n_samples: int = 1, *, include_noise: bool = False, random_state: Any = 0
+        self, X: Any, n_samples: int = 1, *, include_noise: bool = False, random_state: Seed = 0
     ) -> np.ndarray:
         """Functions (with `include_noise`, observations) drawn from the prior: (rows, samples).
 
@@ -279,10 +279,9 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
             )
         return targets
 
-    def _sample(self, sampler: Callable, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
+    def _sample(self, sampler: Callable, X: Any, n_samples: int, random_state: Seed) -> np.ndarray:
         checks.check_integer("n_samples", n_samples, at_least=1)
-        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-        return self._shape(sampler(self._check_inputs(X), int(n_samples), seed))
+        return self._shape(sampler(self._check_inputs(X), int(n_samples), seed_of(random_state)))
 
     def _shape(self, answer: np.ndarray) -> np.ndarray:
         """Drop the target axis where y came as one column."""
