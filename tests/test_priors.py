@@ -187,6 +187,27 @@ def test_a_family_from_another_package_comes_back_where_that_is_imported(outside
     assert "import that first" in alone.stdout
 
 
+def test_a_package_that_says_it_extends_this_one_is_found(outside, table, tmp_path):
+    """Loading alone finds a prior and a family whose package has an entry point, as if that had been imported."""
+    X, y = table
+    model = brief(prior=outside.Tempered(layer_scale=0.1), family="own").fit(X, y)
+    model.save(tmp_path / "model")
+    metadata = tmp_path / "outside_pritchel-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: outside-pritchel\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[pritchel]\nown = outside_pritchel\n")
+    np.save(tmp_path / "X.npy", X)
+    code = (
+        "import sys, numpy as np\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from pritchel import load\n"
+        "np.save(sys.argv[1] + '/mean.npy', load(sys.argv[1] + '/model').predict(np.load(sys.argv[1] + '/X.npy')))\n"
+    )
+    alone = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False)
+    assert alone.returncode == 0, alone.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "mean.npy"), model.predict(X))
+
+
 def test_classes_of_packages_that_registered_nothing_cannot_be_named():
     """A file cannot ask for any class that happens to be loaded, a module like ours or not."""
     layer = eqx.nn.Linear
