@@ -16,7 +16,7 @@ import jax.random as jr
 import numpy as np
 
 from pritchel import DynamicsModel, HorseshoeRegressor, Training
-from pritchel.estimators.dynamics import Dynamics, step
+from pritchel.estimators.dynamics_draws import Dynamics, step
 
 LENGTH, HORIZON, NUM_PLANS, NUM_ELITE, NUM_SWEEPS, NUM_DRAWS = 200, 20, 200, 20, 3, 4
 

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pritchel import DynamicsModel
-from pritchel.estimators.dynamics import rollout, step
+from pritchel.estimators.dynamics_draws import rollout, step
 from pritchel.guide.network import keep_units
 from tests.conftest import tiny
 

@@ -43,7 +43,7 @@ def test_samples_are_the_last_axis_and_the_draws_own(dynamics):
     model, states, actions = dynamics
     samples = model.sample_functions(states, actions, n_samples=5, random_state=3)
     assert samples.shape == (80, 2, 5)
-    from pritchel.estimators.dynamics import step
+    from pritchel.estimators.dynamics_draws import step
 
     draws = model.draw(n_samples=5, random_state=3)
     np.testing.assert_allclose(samples[..., 2], step(draws[2], states, actions), atol=1e-4)

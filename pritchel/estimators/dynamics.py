@@ -1,97 +1,19 @@
 """A learned model of how an environment moves: fit on transitions, then plan with whole draws of its dynamics."""
 
 import os
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from pritchel import checks
-from pritchel.data.dataset import Standardizer
+from pritchel.estimators.dynamics_draws import Dynamics, Plan, in_raw_units, network_inputs, rollouts, tidy
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.estimators.typed import Seed, float_array, seed_of, unfitted
-from pritchel.model.network import Activation, Weights, forward
-
-State = Float[Array, "*batch features"]
-Plan = Any  # actions with a leading axis of steps, or a function from a state to an action
-
-
-def wrap_angle(angle: Any) -> Any:
-    """The same angle between -pi and pi, numpy or JAX."""
-    return angle - 2 * np.pi * (angle / (2 * np.pi)).round()
-
-
-class Dynamics(eqx.Module):
-    """One draw of a fitted model's dynamics, or many stacked on a leading axis: arrays, so `vmap` and `jit` take it.
-
-    The weights are those of the network in the units of states and actions, with nothing left to standardize.
-    """
-
-    weights: Weights
-    num_actions: int | None = eqx.field(static=True)
-    angles: tuple[int, ...] = eqx.field(static=True)
-    activation: Activation = eqx.field(static=True)
-
-    @property
-    def num_draws(self) -> int:
-        """Draws on the leading axis."""
-        return len(self.weights.output)
-
-    def __getitem__(self, index: Any) -> "Dynamics":
-        """One of many draws (an index, traced or not) or some of them (a slice)."""
-        return jax.tree.map(lambda leaf: leaf[index], self)
-
-
-def network_inputs(states: Any, actions: Any, num_actions: int | None, angles: tuple[int, ...]) -> Any:
-    """The network's inputs: angles as cosine and sine, discrete actions one-hot; numpy in, numpy out."""
-    namespace = states.__array_namespace__()
-    straight = [index for index in range(states.shape[-1]) if index not in angles]
-    parts = [states[..., straight]]
-    if angles:
-        turned = states[..., list(angles)]
-        parts += [namespace.cos(turned), namespace.sin(turned)]
-    if num_actions is not None:
-        actions = actions[..., None] == namespace.arange(num_actions)
-    return namespace.concatenate([*parts, actions.astype(states.dtype)], axis=-1)
-
-
-def step(draw: Dynamics, state: State, action: Any) -> State:
-    """The state (or states: any leading axes) that one draw's dynamics lead to; pure and differentiable.
-
-    For one draw a roll-out: `jax.vmap(step)(draws, states, actions)`.
-    """
-    state = jnp.asarray(state)
-    inputs = network_inputs(state, jnp.asarray(action), draw.num_actions, draw.angles)
-    difference = forward(draw.weights, inputs.reshape(-1, inputs.shape[-1]), draw.activation).reshape(state.shape)
-    return tidy(state + difference, draw.angles)
-
-
-def rollout(draw: Dynamics, state: State, plan: Plan, num_steps: int | None = None) -> Float[Array, "times features"]:
-    """The states one draw goes through, the given one first: `num_steps` under a policy, or one an action."""
-
-    def one(state, action):
-        after = step(draw, state, plan(state) if callable(plan) else action)
-        return after, after
-
-    state = jnp.asarray(state)
-    actions = None if callable(plan) else jnp.asarray(plan)[:num_steps]
-    _, states = jax.lax.scan(one, state, actions, num_steps if actions is None else None)
-    return jnp.concatenate([state[None], states])
-
-
-@partial(jax.jit, static_argnames=("policy", "num_steps"))
-def _rollouts(draws: Dynamics, states: Any, actions: Any, policy: Callable | None, num_steps: int | None) -> Any:
-    if policy is not None:
-        return jax.vmap(lambda draw, state: rollout(draw, state, policy, num_steps))(draws, states)
-    return jax.vmap(lambda draw, state, plan: rollout(draw, state, plan, num_steps))(draws, states, actions)
 
 
 class DynamicsModel(BaseEstimator):
@@ -111,6 +33,22 @@ class DynamicsModel(BaseEstimator):
     ----------
     estimator_ : HorseshoeRegressor
         The fitted estimator, with its scores, scales and pruning.
+
+    Examples
+    --------
+    A cart that a push moves by a tenth of it, and what three draws of its dynamics expect of two pushes:
+
+    >>> import numpy as np
+    >>> from pritchel import DynamicsModel, HorseshoeRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> states, pushes = rng.normal(size=(80, 1)), rng.normal(size=(80, 1))
+    >>> short = HorseshoeRegressor.fast(training__num_steps=500, random_state=0)
+    >>> model = DynamicsModel(estimator=short).fit(states, pushes, states + 0.1 * pushes)
+    >>> paths = model.rollout(np.zeros((3, 1)), np.ones((3, 2, 1)))
+    >>> paths.shape
+    (3, 3, 1)
+    >>> bool(np.abs(paths[:, -1] - 0.2).max() < 0.1)
+    True
     """
 
     def __init__(
@@ -186,7 +124,7 @@ class DynamicsModel(BaseEstimator):
         if callable(plan):
             if num_steps is None:
                 raise ValueError("rollout with a policy needs num_steps, the length of the trajectories.")
-            return np.asarray(_rollouts(draws, jnp.asarray(states, float), None, plan, num_steps))
+            return np.asarray(rollouts(draws, jnp.asarray(states, float), None, plan, num_steps))
         flat = np.asarray(plan)
         if flat.ndim < 2 or len(flat) != len(states):
             raise ValueError(
@@ -194,7 +132,7 @@ class DynamicsModel(BaseEstimator):
             )
         checked = self._check_actions(flat.reshape(-1, *flat.shape[2:]), flat.shape[0] * flat.shape[1])
         actions = jnp.asarray(checked.reshape(*flat.shape[:2], *checked.shape[1:]))
-        return np.asarray(_rollouts(draws, jnp.asarray(states, float), actions, None, num_steps))
+        return np.asarray(rollouts(draws, jnp.asarray(states, float), actions, None, num_steps))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder, as estimators do."""
@@ -263,34 +201,3 @@ class DynamicsModel(BaseEstimator):
         self._check_is_fitted()
         states = self._check_states(states)
         return states, network_inputs(states, self._check_actions(actions, len(states)), self.num_actions, self._angles)
-
-
-def in_raw_units(weights: Weights, standardizer: Standardizer) -> Weights:
-    """The weights of the same network for inputs and outputs in their own units."""
-    shift, scale = standardizer.input_mean, standardizer.input_scale[:, None]
-
-    def of_raw_inputs(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The matrix for inputs as they are, and what the bias loses by it."""
-        scaled = matrix / scale
-        return scaled, (shift @ scaled)[..., None, :]
-
-    matrices = [(matrix[..., :-1, :], matrix[..., -1:, :]) for matrix in (*weights.hidden, weights.output)]
-    first, lost = of_raw_inputs(matrices[0][0])
-    matrices[0] = first, matrices[0][1] - lost
-    output, bias = matrices.pop()
-    linear = weights.linear
-    if linear is not None:
-        linear, lost = of_raw_inputs(linear)
-        linear, bias = linear * standardizer.target_scale, bias - lost
-    matrices.append((output * standardizer.target_scale, bias * standardizer.target_scale + standardizer.target_mean))
-    *hidden, output = (np.concatenate(pair, axis=-2) for pair in matrices)
-    return Weights(tuple(hidden), output, linear)
-
-
-def tidy(states: Any, angles: tuple[int, ...]) -> Any:
-    """The states with the columns that are angles brought back between -pi and pi."""
-    if not angles:
-        return states
-    is_angle = np.isin(np.arange(states.shape[-1]), angles)
-    namespace = states.__array_namespace__()
-    return namespace.where(is_angle, wrap_angle(states), states)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from pritchel.estimators.dynamics import wrap_angle
+from pritchel.estimators.dynamics_draws import wrap_angle
 from pritchel.experiments.rl.domain import Action, Outcome, State
 
 TIME_STEP, GRAVITY, CENTRE, INERTIA = 0.2, 9.8, 0.5, 1.0

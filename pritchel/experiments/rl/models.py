@@ -10,7 +10,8 @@ import numpy as np
 import optax
 
 from pritchel.data.dataset import prepare
-from pritchel.estimators.dynamics import Dynamics, DynamicsModel, in_raw_units, network_inputs, step, tidy
+from pritchel.estimators.dynamics import DynamicsModel
+from pritchel.estimators.dynamics_draws import Dynamics, in_raw_units, network_inputs, step, tidy
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.experiments.rl.collect import Transitions
 from pritchel.experiments.rl.settings import Protocol

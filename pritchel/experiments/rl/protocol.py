@@ -7,7 +7,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from pritchel.estimators.dynamics import wrap_angle
+from pritchel.estimators.dynamics_draws import wrap_angle
 from pritchel.experiments.records import Key
 from pritchel.experiments.rl.collect import Collection, collected, stream_key
 from pritchel.experiments.rl.domain import Domain

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from pritchel.estimators.dynamics import Dynamics, step
+from pritchel.estimators.dynamics_draws import Dynamics, step
 from pritchel.experiments.rl.domain import Action, Domain, Outcome, State
 
 
