@@ -43,13 +43,25 @@ class Trial(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a progress callback is told after every few hundred steps of a member's fit."""
+    """What a progress callback is told after every few hundred steps of a member's fit.
+
+    Parameters
+    ----------
+    trial : int
+        Which member it is of, counted from 0.
+    step, num_steps : int
+        Steps done, and steps in all.
+    elbo : float
+        The evidence lower bound over the last steps, a row's share of it.
+    units : tuple of ints, optional
+        Units alive in each hidden layer under the default pruning rule; None where the prior prunes none.
+    """
 
     trial: int
     step: int
     num_steps: int
-    elbo: float  # a row's share
-    units: tuple[int, ...] | None  # alive in each hidden layer under the default rule; None: the prior prunes none
+    elbo: float
+    units: tuple[int, ...] | None
 
 
 class FitResult(NamedTuple):

@@ -129,6 +129,12 @@ class Categorical(LikelihoodSettings):
     ----------
     label_noise : float
         Share of the labels that may be wrong, drawn at random; 0 trusts all of them.
+
+    Examples
+    --------
+    >>> from pritchel import HorseshoeClassifier
+    >>> HorseshoeClassifier(label_noise=0.1).likelihood_settings()
+    Categorical(label_noise=0.1)
     """
 
     kind = CategoricalLikelihood

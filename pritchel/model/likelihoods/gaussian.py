@@ -46,6 +46,12 @@ class Gaussian(PrecisionSettings):
     ----------
     noise_prior : tuple of two floats
         Shape and rate of the gamma prior on the noise precision, targets standardized.
+
+    Examples
+    --------
+    >>> from pritchel import Gaussian, HorseshoeRegressor
+    >>> HorseshoeRegressor(likelihood=Gaussian(noise_prior=(6.0, 6.0))).get_params()["likelihood__noise_prior"]
+    (6.0, 6.0)
     """
 
     kind = GaussianLikelihood

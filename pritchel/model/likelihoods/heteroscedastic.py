@@ -48,7 +48,14 @@ class HeteroscedasticLikelihood(Likelihood):
 @likelihood("heteroscedastic")
 @dataclasses.dataclass(frozen=True)
 class Heteroscedastic(LikelihoodSettings):
-    """Gaussian noise whose variance depends on the inputs, as a second output of the network."""
+    """Gaussian noise whose variance depends on the inputs, as a second output of the network.
+
+    Examples
+    --------
+    >>> from pritchel import Heteroscedastic, HorseshoeRegressor
+    >>> HorseshoeRegressor(likelihood=Heteroscedastic()).likelihood  # or likelihood="heteroscedastic"
+    Heteroscedastic()
+    """
 
     kind = HeteroscedasticLikelihood
 

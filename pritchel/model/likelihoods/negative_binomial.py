@@ -97,7 +97,14 @@ class NegativeBinomialComponents(Components):
 @likelihood("negative_binomial")
 @dataclasses.dataclass(frozen=True)
 class NegativeBinomial(LikelihoodSettings):
-    """Counts with more spread than Poisson noise has; how much more is learned."""
+    """Counts with more spread than Poisson noise has; how much more is learned.
+
+    Examples
+    --------
+    >>> from pritchel import HorseshoeRegressor, NegativeBinomial
+    >>> HorseshoeRegressor(likelihood=NegativeBinomial()).likelihood  # or likelihood="negative_binomial"
+    NegativeBinomial()
+    """
 
     kind = NegativeBinomialLikelihood
 

@@ -71,7 +71,14 @@ class PoissonComponents(Components):
 @likelihood("poisson")
 @dataclasses.dataclass(frozen=True)
 class Poisson(LikelihoodSettings):
-    """Counts with Poisson noise. With exposure, fit counts / exposure with `sample_weight=exposure`."""
+    """Counts with Poisson noise. With exposure, fit counts / exposure with `sample_weight=exposure`.
+
+    Examples
+    --------
+    >>> from pritchel import HorseshoeRegressor, Poisson
+    >>> HorseshoeRegressor(likelihood=Poisson()).likelihood  # or likelihood="poisson"
+    Poisson()
+    """
 
     kind = PoissonLikelihood
 

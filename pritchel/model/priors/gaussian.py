@@ -36,7 +36,14 @@ class StandardNormalPrior(Prior):
 @prior("gaussian")
 @dataclasses.dataclass(frozen=True)
 class GaussianPrior(PriorSettings):
-    """Every weight N(0, 1): the plain Bayesian neural network. It has no unit scales, so nothing can be pruned."""
+    """Every weight N(0, 1): the plain Bayesian neural network. It has no unit scales, so nothing can be pruned.
+
+    Examples
+    --------
+    >>> from pritchel import GaussianPrior, HorseshoeRegressor
+    >>> HorseshoeRegressor(prior=GaussianPrior(), family="factorized").prior  # or prior="gaussian"
+    GaussianPrior()
+    """
 
     def build(self, num_hidden: int) -> StandardNormalPrior:
         """The prior."""

@@ -42,6 +42,13 @@ class Horseshoe(ShrinkageSettings):
         the switched-off units past any fixed threshold with it.
     half_cauchy : {"auxiliary", "exact"}
         The paper's bound on the expected log density, or the tighter one by quadrature.
+
+    Examples
+    --------
+    >>> from pritchel import Horseshoe, HorseshoeRegressor
+    >>> model = HorseshoeRegressor(hidden=(100, 50), prior=Horseshoe(layer_scale=(1e-4, 1e-5)))
+    >>> model.set_params(prior__half_cauchy="exact").prior
+    Horseshoe(layer_scale=(0.0001, 1e-05), half_cauchy='exact')
     """
 
     def build(self, num_hidden: int) -> HorseshoePrior:
