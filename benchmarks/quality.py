@@ -3,8 +3,9 @@
     python benchmarks/quality.py                       # about an hour and a half on two cores
     python benchmarks/quality.py --sizes protocol --sets yacht boston --splits 3
 
-Two sizes: `protocol`, the 50 units (protein: 100) in one network that published scores were obtained with, and
-`default`, what `HorseshoeRegressor()` offers. Settings were chosen on splits 0 to 4. Every finished split is saved at
+Sizes: `protocol`, the 50 units (protein: 100) in one network that published scores were obtained with, and
+`default`, what `HorseshoeRegressor()` offers; with `sampled` the same pruned and sampled, and both with noise that
+depends on the inputs. Settings were chosen on splits 0 to 4. Every finished split is saved at
 once in results/quality_runs.jsonl; a second call goes on from there (`--fresh` forgets it).
 """
 
@@ -28,6 +29,16 @@ DEEP_ENSEMBLES = "Deep ensembles (M=5)"
 SIZES = {
     "protocol": lambda name: {"hidden": (100,) if name == "protein" else (50,), "num_members": 1},
     "default": lambda name: {},
+    "sampled": lambda name: {"inference": "sampled"},
+    "heteroscedastic": lambda name: {"likelihood": "heteroscedastic"},
+    "sampled heteroscedastic": lambda name: {"inference": "sampled", "likelihood": "heteroscedastic"},
+}
+TITLES = {
+    "default": "Default sizes, variational",
+    "sampled": "Default sizes, pruned and sampled",
+    "heteroscedastic": "Default sizes, variational, heteroscedastic noise",
+    "sampled heteroscedastic": "Default sizes, pruned and sampled, heteroscedastic noise",
+    "protocol": "The protocol's sizes: one network, 50 units",
 }
 
 
@@ -144,7 +155,7 @@ def report(size: str, runs: list[dict]) -> tuple[list[str], dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["protocol", "default", "sampled"])
     parser.add_argument("--sets", nargs="+", choices=UCI, default=list(UCI))
     parser.add_argument("--splits", type=int, default=20, help="at most so many of each table's splits")
     parser.add_argument("--fresh", action="store_true", help="forget runs saved earlier")
@@ -161,9 +172,10 @@ def main() -> None:
                 run_missing(size, name, missing)
     runs = load_runs()
     lines, summary = [], {}
-    for size, title in (("default", "Default sizes"), ("protocol", "The protocol's sizes: one network, 50 units")):
-        part, summary[size] = report(size, runs)
-        lines += [f"## {title}", "", *part, ""]
+    for size, title in TITLES.items():
+        if any(run["size"] == size for run in runs):
+            part, summary[size] = report(size, runs)
+            lines += [f"## {title}", "", *part, ""]
     write("quality", "Quality on nine tables", lines, {"summary": summary, "runs": runs})
 
 

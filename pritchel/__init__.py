@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pritchel.estimators.dynamics import DynamicsModel
     from pritchel.estimators.regressor import HorseshoeRegressor
     from pritchel.guide import Family
-    from pritchel.infer.options import Training
+    from pritchel.infer.options import Sampling, Training
     from pritchel.infer.trial import Progress
     from pritchel.model.likelihoods.categorical import Categorical
     from pritchel.model.likelihoods.gaussian import Gaussian
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pritchel.model.priors.gaussian import GaussianPrior
     from pritchel.model.priors.horseshoe import Horseshoe
     from pritchel.model.priors.regularized_horseshoe import RegularizedHorseshoe
+    from pritchel.posterior.convergence import SamplingReport
     from pritchel.posterior.diagnostics import CollapseWarning, FitWarning
     from pritchel.serial import FileError
     from pritchel.tables.load import load
@@ -46,6 +47,8 @@ _HOMES = {
     "Categorical": "model.likelihoods.categorical",
     "Family": "guide",
     "Training": "infer.options",
+    "Sampling": "infer.options",
+    "SamplingReport": "posterior.convergence",
     "Progress": "infer.trial",
     "CollapseWarning": "posterior.diagnostics",
     "FitWarning": "posterior.diagnostics",
@@ -70,6 +73,8 @@ __all__ = [
     "Poisson",
     "Progress",
     "RegularizedHorseshoe",
+    "Sampling",
+    "SamplingReport",
     "StudentT",
     "TableError",
     "TableModel",

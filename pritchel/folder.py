@@ -13,7 +13,7 @@ from typing import Any
 
 from pritchel.serial import MAX_TEXT_BYTES, Arrays, FileError, read_arrays, read_json, write_arrays
 
-FORMAT, FORMAT_VERSION = "pritchel-model", 2
+FORMAT, FORMAT_VERSION = "pritchel-model", 3
 SPEC, WEIGHTS, CARD = "spec.json", "weights.safetensors", "README.md"
 
 

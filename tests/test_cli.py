@@ -82,7 +82,8 @@ def test_every_argument_of_the_estimator_is_an_option():
     offered = {option.name for option in ESTIMATOR_OPTIONS} | {"likelihood"}
     regressor = HorseshoeRegressor(likelihood="student_t")
     arguments = set(regressor.get_params()) | set(HorseshoeClassifier().get_params())
-    assert arguments - offered == {"random_state", "progress", "checkpoint", "warm_start", "training", "family__name"}
+    of_python = {"random_state", "progress", "checkpoint", "warm_start", "training", "sampling", "family__name"}
+    assert arguments - offered == of_python
     assert offered <= arguments
     assert len({option.flag for option in ESTIMATOR_OPTIONS}) == len(ESTIMATOR_OPTIONS)
 

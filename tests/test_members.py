@@ -4,8 +4,9 @@ import numpy as np
 
 from pritchel import Gaussian, Training
 from pritchel.data.dataset import prepare
-from pritchel.infer.members import Execution, fine_tune_members, fit_members
+from pritchel.infer.members import fine_tune_members, fit_members
 from pritchel.infer.options import Options
+from pritchel.infer.trial import Execution
 from pritchel.posterior.predict import Posterior
 from tests.conftest import TINY
 

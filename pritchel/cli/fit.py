@@ -133,6 +133,7 @@ def _facts(model: Any, output: Path) -> dict[str, Any]:
         "left_out": {name: str(why) for name, why in plan.left_out.items()},
         "units_offered": [list(member.offered) for member in estimator.posterior_.members],
         "units_kept": estimator.units_kept_.tolist(),
+        "inference": str(estimator.sampling_report_),
         "is_collapsed": estimator.is_collapsed_,
         "is_interrupted": model.is_interrupted,
         **model.notes_,

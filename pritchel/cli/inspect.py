@@ -40,11 +40,16 @@ def _facts(folder: Path) -> dict[str, Any]:
         "units_present": [[len(kept) for kept in member.kept] for member in model.estimator_.posterior_.members],
         "units_in_use": fitted["units_kept"],
         "status": fitted["status"],
+        "inference": str(model.estimator_.sampling_report_),
         "is_collapsed": fitted["is_collapsed"],
         "use_of_inputs": model.input_norms(),
         "notes": model.notes_,
         "settings": spec["settings"],
     }
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _print(facts: dict[str, Any]) -> None:
@@ -66,6 +71,7 @@ def _print(facts: dict[str, Any]) -> None:
             for a, b, c in zip(in_use, present, offered, strict=True)
         )
         typer.echo(f"Network {index + 1}: hidden units in use {layers}; fit {status}")
+    typer.echo(_sentence(facts["inference"]))
     if facts["is_collapsed"]:
         typer.echo("The fit is no better than the constant predictor on its own rows.")
     use = list(facts["use_of_inputs"].items())

@@ -41,7 +41,7 @@ def _yes_no_auto(text: str) -> Any:
     return known[text]
 
 
-NETWORK, PRIOR, TRAINING = "Network and posterior", "Priors", "Training"
+NETWORK, PRIOR, TRAINING, SAMPLING = "Network and posterior", "Priors", "Training", "Sampling"
 ESTIMATOR_OPTIONS = (
     EstimatorOption("hidden", _numbers, "Units offered in each hidden layer, as in 100,100.", NETWORK),
     EstimatorOption("family", str, "structured, semi_structured, factorized, tied or vmg.", NETWORK),
@@ -85,6 +85,13 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("training__early_stopping", bool, "Stop when rows held out from training stop gaining.", TRAINING),
     EstimatorOption("training__validation_fraction", float, "How many rows early stopping holds out.", TRAINING),
     EstimatorOption("training__patience", int, "Checks without gain before it stops.", TRAINING),
+    EstimatorOption(
+        "inference", str, "variational, sampled (after pruning) or auto: sampled where it takes minutes.", SAMPLING
+    ),
+    EstimatorOption("sampling__num_warmup", int, "Iterations in which a chain adapts.", SAMPLING),
+    EstimatorOption("sampling__num_samples", int, "Iterations from which draws are kept.", SAMPLING),
+    EstimatorOption("sampling__num_leapfrogs", int, "Mean leapfrog steps, each a gradient, in an iteration.", SAMPLING),
+    EstimatorOption("sampling__target_acceptance", float, "Acceptance that the step size is chosen for.", SAMPLING),
     EstimatorOption("n_jobs", int, "Members fitted at a time; default: all cores.", TRAINING),
 )
 

@@ -15,14 +15,17 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from pritchel import checks
 from pritchel.data.dataset import Dataset, Standardizer, prepare
 from pritchel.estimators.fitted import FittedEstimator
-from pritchel.estimators.outcome import collapse, describe_fits, usable_fits
+from pritchel.estimators.outcome import collapse, describe_fits, usable_fits, warn_of_chains
 from pritchel.estimators.progress import progress_display
 from pritchel.guide.member import Member
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
-from pritchel.infer.members import Execution, MemberFit, fine_tune_members, fit_members
-from pritchel.infer.options import Options, Training
+from pritchel.infer.members import MemberFit, fine_tune_members, fit_members
+from pritchel.infer.options import Options, Sampling, Training
+from pritchel.infer.sample import ChainResult, sample_members
+from pritchel.infer.trial import Execution
 from pritchel.model.likelihoods import LikelihoodSettings
 from pritchel.posterior import diagnostics
+from pritchel.posterior.convergence import report_sampling
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import PruneReport, PruneReports, prune
 
@@ -37,6 +40,8 @@ class HorseshoeEstimator(FittedEstimator):
     linear: bool
     input_limit: float | None
     training: Training | None
+    inference: Any
+    sampling: Sampling | None
     num_members: int
     num_draws: int
     warm_start: bool
@@ -63,6 +68,8 @@ class HorseshoeEstimator(FittedEstimator):
             linear=self.linear,
             training=Training() if self.training is None else self.training,
             num_members=self.num_members,
+            inference=self.inference,
+            sampling=self.sampling,
         )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -88,12 +95,36 @@ class HorseshoeEstimator(FittedEstimator):
         with self._execution(options.num_members, num_steps, self.checkpoint) as execution:
             fits = fit_members(data, options, seed, num_classes=num_classes, starts=starts, execution=execution)
         fits = self._usable(fits, options, num_steps)
-        self.posterior_ = Posterior([fit.member for fit in fits], standardizer, seed, int(self.num_draws))
-        self._train_data = data
         vars(self).pop("prune_report_", None)
         vars(self).update(describe_fits([fit.result for fit in fits]))
+        members, chains, why = self._sampled([fit.member for fit in fits], data, options, seed)
+        self.posterior_ = Posterior(members, standardizer, seed, int(self.num_draws))
+        self._train_data = data
+        self.sampling_report_ = report_sampling(members, chains, why, data.inputs)
+        warn_of_chains(self.sampling_report_)
         self.is_collapsed_ = collapse(self.posterior_, data)
         return self
+
+    def _sampled(
+        self, members: list[Member], data: Dataset, options: Options, seed: int
+    ) -> tuple[list[Member], list[ChainResult], str]:
+        """The members pruned and sampled, where that is the inference chosen, how their chains went, and why."""
+        if "interrupted" in self.status_:
+            return members, [], "the fit was interrupted"
+        pruned = [prune(member) if member.guide.has_unit_scales() else member for member in members]
+        num_weights = max(member.guide.num_weights for member in pruned)
+        is_sampled, why = options.choose_inference(len(data.inputs), num_weights)
+        if not is_sampled:
+            return members, [], why
+        plan = options.sampling_plan(int(self.num_draws))
+        with self._execution(len(members), plan.num_warmup + plan.num_samples, self.checkpoint) as execution:
+            outcome = sample_members(pruned, data, plan, seed, execution)
+        chains = [chain for _, chain in outcome]
+        self.status_ = [
+            chain.status if chain.status == "interrupted" else status
+            for chain, status in zip(chains, self.status_, strict=True)
+        ]
+        return [member for member, _ in outcome], chains, why
 
     def prune(
         self,
@@ -114,6 +145,11 @@ class HorseshoeEstimator(FittedEstimator):
         checks.check_number("threshold", threshold, above=0)
         checks.check_number("probability", probability, above=0, at_most=1)
         checks.check_integer("fine_tune_steps", fine_tune_steps, at_least=0)
+        if fine_tune_steps and self.posterior_.members[0].draws is not None:
+            raise ValueError(
+                "fine_tune_steps moves the means of a variational fit, and this one was sampled: its draws need no "
+                "tuning. Leave fine_tune_steps out, or fit with inference='variational'."
+            )
         members = [prune(member, threshold, probability) for member in self.posterior_.members]
         if fine_tune_steps:
             members = self._fine_tune(members, fine_tune_steps, self._tuning_data(X, y, sample_weight))

@@ -17,6 +17,11 @@ def card(spec: dict[str, Any]) -> str:
         layers = zip(kept, member["offered"], strict=True)
         units = ", ".join(f"{in_use} of {offered}" for in_use, offered in layers)
         lines.append(f"- Network {index + 1}: hidden units in use {units}")
+    _, _, chains, r_hat, effective = fitted["sampling_report"]
+    if chains and r_hat is not None:
+        lines.append(
+            f"- Sampled: {len(chains)} chain(s), R-hat of predictions {r_hat:.2f}, {effective:.0f} effective draws"
+        )
     for score in notes.get("scores", []):
         if "accuracy" in score:
             lines.append(

@@ -15,7 +15,7 @@ from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.presets import FAST_ARGUMENTS, paper_arguments
 from pritchel.estimators.typed import Seed, seed_of
 from pritchel.guide import Family
-from pritchel.infer.options import Training
+from pritchel.infer.options import Inference, Sampling, Training
 from pritchel.infer.trial import Progress
 from pritchel.model.likelihoods.categorical import Categorical
 from pritchel.model.priors import PriorSettings
@@ -65,6 +65,8 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
         label_noise: float = 0.0,
         training: Training | None = None,
+        inference: Inference = "variational",
+        sampling: Sampling | None = None,
         num_members: int = 3,
         num_draws: int = 200,
         warm_start: bool = False,
@@ -82,6 +84,8 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         self.class_weight = class_weight
         self.label_noise = label_noise
         self.training = training
+        self.inference = inference
+        self.sampling = sampling
         self.num_members = num_members
         self.num_draws = num_draws
         self.warm_start = warm_start

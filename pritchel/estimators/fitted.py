@@ -13,8 +13,9 @@ from pritchel import checks
 from pritchel.estimators.nested import NestedSettings
 from pritchel.estimators.typed import Seed, seed_of
 from pritchel.guide.member import Member
-from pritchel.guide.prune_rule import surviving_units
+from pritchel.guide.prune_rule import surviving_units_of
 from pritchel.posterior import diagnostics
+from pritchel.posterior.convergence import SamplingReport
 from pritchel.posterior.evaluate import Evaluation, evaluate
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.predictive_checks import PredictiveCheck, Statistic, check_posterior
@@ -27,6 +28,7 @@ class FittedEstimator(NestedSettings, ABC):
     posterior_: Posterior
     prune_report_: PruneReports
     n_features_in_: int
+    sampling_report_: SamplingReport
     is_collapsed_: bool
     elbo_: np.ndarray
     status_: list[str]
@@ -39,19 +41,19 @@ class FittedEstimator(NestedSettings, ABC):
         members = self._fitted_members()
         if not members[0].guide.has_unit_scales():
             return np.asarray([member.guide.widths[1:-1] for member in members])
-        return np.asarray([[len(units) for units in surviving_units(member.guide)] for member in members])
+        return np.asarray([[len(units) for units in surviving_units_of(member)] for member in members])
 
     @property
     def unit_scales_(self) -> list[list[np.ndarray]]:
         """Posterior median scale of every unit offered (0: it has left), a list a member of an array a layer."""
         members = self._fitted_members()
-        return [member.per_offered_unit(diagnostics.unit_scales(member.guide)) for member in members]
+        return [member.per_offered_unit(diagnostics.unit_scales(member)) for member in members]
 
     @property
     def weight_norms_(self) -> list[list[np.ndarray]]:
         """Norm of every unit's expected weights (0: it has left), a list a member of an array a layer."""
         members = self._fitted_members()
-        return [member.per_offered_unit(diagnostics.weight_norms(member.model, member.guide)) for member in members]
+        return [member.per_offered_unit(diagnostics.weight_norms(member)) for member in members]
 
     def evaluate(self, X: Any, y: Any, *, names: list[str] | None = None, train_y: Any = None) -> Evaluation:
         """Scores on rows with known targets, beside the constant predictor's, with predictive checks.

@@ -5,18 +5,20 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from pritchel.guide import Family
-from pritchel.infer.options import Training
+from pritchel.infer.options import Sampling, Training
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.model.priors import PRIORS
 from pritchel.settings import Settings, of_kind
+
+OWN_DEFAULTS: dict[str, type[Settings]] = {"training": Training, "sampling": Sampling}
 
 
 def settings_of(argument: str, value: Any) -> Settings | None:
     """The settings that an argument's value is or stands for; None: it is none."""
     if isinstance(value, Settings):
         return value
-    if argument == "training" and value is None:
-        return Training()
+    if value is None and argument in OWN_DEFAULTS:
+        return OWN_DEFAULTS[argument]()
     if not isinstance(value, str):
         return None
     if argument == "family":

@@ -8,6 +8,7 @@ import numpy as np
 from pritchel.data.dataset import Dataset
 from pritchel.infer.members import MemberFit
 from pritchel.infer.trial import FitResult
+from pritchel.posterior.convergence import SamplingReport
 from pritchel.posterior.diagnostics import FitWarning, warn_if_collapsed
 from pritchel.posterior.predict import Posterior
 
@@ -46,6 +47,12 @@ def usable_fits(fits: list[MemberFit], num_asked: int, num_steps: int, learning_
             stacklevel=TO_CALLER_OF_FIT,
         )
     return fits
+
+
+def warn_of_chains(report: SamplingReport) -> None:
+    """Say what is wrong with the chains, where something is."""
+    if report.complaint is not None:
+        warnings.warn(report.complaint, FitWarning, stacklevel=3)
 
 
 def _num_steps(result: FitResult) -> int:

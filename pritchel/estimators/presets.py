@@ -27,6 +27,7 @@ def paper_arguments(prior: Any = "regularized_horseshoe", likelihood: Any = "gau
         "family": "structured",
         "linear": False,
         "training": PAPER_TRAINING,
+        "inference": "variational",
         "num_members": 1,
     }
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from pritchel.infer.members import Execution
-from pritchel.infer.trial import Progress
+from pritchel.infer.trial import Execution, Progress
 
 
 @contextmanager
@@ -41,12 +40,13 @@ def progress_display(
 
         def update(state: Progress) -> None:
             alive = "" if state.units is None else f", units {'+'.join(map(str, state.units))}"
-            name = "fitting" if num_trials == 1 else f"member {state.trial + 1}"
+            name = state.stage if num_trials == 1 else f"{state.stage} member {state.trial + 1}"
+            measure = "ELBO" if state.stage == "fitting" else "log density"
             bars.update(
                 tasks[state.trial],
                 completed=state.step,
                 description=name,
-                elbo=f"ELBO per row {state.elbo:.3f}{alive}",
+                elbo=f"{measure} per row {state.elbo:.3f}{alive}",
             )
 
         yield execution._replace(on_progress=update)

@@ -16,7 +16,7 @@ from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.presets import FAST_ARGUMENTS, paper_arguments
 from pritchel.estimators.typed import Seed, float_array, seed_of
 from pritchel.guide import Family
-from pritchel.infer.options import Training
+from pritchel.infer.options import Inference, Sampling, Training
 from pritchel.infer.trial import Progress
 from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodSettings, LikelihoodStart
 from pritchel.model.network import forward
@@ -59,6 +59,11 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         mostly zero (pixels, words); it harms where they have long tails, which are better given as logarithms.
     training : Training, optional
         How the networks are trained; None for the defaults of :class:`~pritchel.Training`.
+    inference : {"variational", "sampled", "auto"}
+        Whether the fitted networks answer by their variational posteriors or, pruned, by draws of their exact ones,
+        which takes longer and knows its uncertainty better; "auto" samples where a chain takes minutes at most.
+    sampling : Sampling, optional
+        How the posteriors are sampled; None for the defaults of :class:`~pritchel.Sampling`.
     num_members : int
         Independent fits whose predictive distributions are mixed; 1 for a single network to deploy.
     num_draws : int
@@ -90,6 +95,9 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         How each member's fit ended.
     num_skipped_steps_ : int
         Steps skipped because they were not finite.
+    sampling_report_ : SamplingReport
+        What inference was chosen and why, and how the chains went: acceptance, divergences, R-hat and effective sample
+        size of predictions.
     is_collapsed_ : bool
         Whether the fit is no better than the constant predictor on its training rows.
     prune_report_ : PruneReports
@@ -120,6 +128,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         activation: Literal["relu", "tanh"] = "relu",
         input_limit: float | None = None,
         training: Training | None = None,
+        inference: Inference = "variational",
+        sampling: Sampling | None = None,
         num_members: int = 3,
         num_draws: int = 200,
         warm_start: bool = False,
@@ -136,6 +146,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         self.activation = activation
         self.input_limit = input_limit
         self.training = training
+        self.inference = inference
+        self.sampling = sampling
         self.num_members = num_members
         self.num_draws = num_draws
         self.warm_start = warm_start

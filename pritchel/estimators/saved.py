@@ -17,6 +17,7 @@ from pritchel.estimators.saved_members import pack_member, unpack_member
 from pritchel.estimators.saved_settings import pack_settings, unpack_settings
 from pritchel.estimators.upgrade import upgraded
 from pritchel.folder import SPEC, read_folder, write_folder
+from pritchel.posterior.convergence import ChainReport, SamplingReport
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import PruneReport, PruneReports
 from pritchel.serial import Arrays, FileError, decode, encode, versions
@@ -144,6 +145,7 @@ def _fitted(estimator: Any, arrays: Arrays) -> dict[str, Any]:
         "standardizer": encode(tuple(posterior.standardizer), arrays, "standardizer"),
         "members": [pack_member(member, arrays, f"members.{i}") for i, member in enumerate(posterior.members)],
         "units_kept": estimator.units_kept_.tolist(),
+        "sampling_report": _plain(estimator.sampling_report_),
         "prune_reports": None if reports is None else [_plain(tuple(report)) for report in reports],
     }
 
@@ -177,6 +179,9 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
     estimator.status_ = [str(status) for status in fitted["status"]]
     estimator.n_iter_, estimator.num_skipped_steps_ = int(fitted["n_iter"]), int(fitted["num_skipped_steps"])
     estimator.elbo_ = np.atleast_2d(np.asarray(decode(fitted["elbo"], arrays), np.float32))
+    inference, why, chains, r_hat, effective = fitted["sampling_report"]
+    chains = tuple(ChainReport(*chain) for chain in chains)
+    estimator.sampling_report_ = SamplingReport(str(inference), str(why), chains, r_hat, effective)
     if fitted["prune_reports"] is not None:
         estimator.prune_report_ = PruneReports(
             PruneReport(tuple(offered), tuple(kept), float(threshold), float(probability))

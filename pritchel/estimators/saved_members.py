@@ -7,7 +7,8 @@ import jax
 import numpy as np
 
 from pritchel.guide.member import Member
-from pritchel.guide.network import NetworkGuide, draw_noise_shapes, draw_weights
+from pritchel.guide.network import NetworkGuide, draw_noise_shapes, draw_unknowns, draw_weights
+from pritchel.model.joint import Unknowns
 from pritchel.model.network import Model
 from pritchel.serial import Arrays, FileError, decode, encode
 
@@ -22,10 +23,10 @@ def pack_member(member: Member, arrays: Arrays, name: str) -> dict[str, Any]:
 def unpack_member(part: dict[str, Any], arrays: Arrays) -> Member:
     """A member whose arrays have been seen to fit together."""
     member = Member(*(decode(part[name], arrays) for name in Member._fields))
-    model, guide, offered, kept = member
+    model, guide, offered, kept, draws = member
     if not isinstance(model, Model) or not isinstance(guide, NetworkGuide):
         raise FileError("a member is not a model and a guide")
-    for leaf in jax.tree.leaves((model, guide)):
+    for leaf in jax.tree.leaves((model, guide, draws)):
         is_float = isinstance(leaf, np.ndarray) and leaf.dtype in (np.float32, np.float64)
         if not is_float or not np.isfinite(leaf).all():
             raise FileError("a parameter is not a finite float")
@@ -45,4 +46,20 @@ def unpack_member(part: dict[str, Any], arrays: Arrays) -> Member:
     is_linear_right = weights.linear is None or weights.linear.shape == (guide.widths[0], guide.widths[-1])
     if found != expected or not is_linear_right:
         raise FileError("its arrays do not make a network")
+    if draws is not None:
+        _check_draws(draws, guide)
     return member
+
+
+def _check_draws(draws: Any, guide: NetworkGuide) -> None:
+    """See that stacked draws are those of the guide's network, one value of each unknown a draw."""
+    if not isinstance(draws, Unknowns):
+        raise FileError("its draws are not draws of a network")
+    expected = jax.eval_shape(draw_unknowns, guide, draw_noise_shapes(guide))
+    sizes = {leaf.shape[0] if leaf.ndim else 0 for leaf in jax.tree.leaves(draws)}
+    is_alike = jax.tree.structure(expected) == jax.tree.structure(draws) and all(
+        own.shape[1:] == wanted.shape
+        for own, wanted in zip(jax.tree.leaves(draws), jax.tree.leaves(expected), strict=True)
+    )
+    if not is_alike or len(sizes) != 1 or 0 in sizes:
+        raise FileError("its draws do not fit its network")

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from pritchel.guide import Family
-from pritchel.infer.options import Training
+from pritchel.infer.options import Sampling, Training
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.model.priors import PRIORS
 from pritchel.serial import FileError
 from pritchel.settings import Settings
 
 NOT_SAVED = ("progress", "checkpoint", "warm_start")
-KINDS: tuple[dict[str, Any], ...] = (PRIORS, LIKELIHOODS, {"family": Family, "training": Training})
+OTHERS: dict[str, Any] = {"family": Family, "training": Training, "sampling": Sampling}
+KINDS: tuple[dict[str, Any], ...] = (PRIORS, LIKELIHOODS, OTHERS)
 
 
 def pack_settings(estimator: Any) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def _unpack(argument: str, value: Any) -> Any:
         return value
     if value.keys() == {"pairs"}:
         return dict(value["pairs"])
-    registry = {"prior": PRIORS, "likelihood": LIKELIHOODS}.get(argument, {"family": Family, "training": Training})
+    registry = {"prior": PRIORS, "likelihood": LIKELIHOODS}.get(argument, OTHERS)
     kind = registry.get(value["settings"])
     if kind is None:
         raise FileError(

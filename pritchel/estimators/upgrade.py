@@ -40,8 +40,20 @@ PRIORS_OF_1 = {
 
 def upgraded(spec: dict[str, Any]) -> dict[str, Any]:
     """The spec as this release writes it; itself if it is."""
-    if spec["format_version"] > 1:
-        return spec
+    if spec["format_version"] == 1:
+        spec = _from_1(spec)
+    return _from_2(spec) if spec["format_version"] < 3 else spec
+
+
+def _from_2(spec: dict[str, Any]) -> dict[str, Any]:
+    """Before there was sampling: no member has draws."""
+    fitted = spec["fitted"]
+    members = [part | {"draws": None} for part in fitted["members"]]
+    report = ["variational", "the only inference there was", [], None, None]
+    return spec | {"fitted": fitted | {"members": members, "sampling_report": report}}
+
+
+def _from_1(spec: dict[str, Any]) -> dict[str, Any]:
     settings, fitted = spec["settings"], spec["fitted"]
     members = [_member(part, bool(settings["learn_layer_scale"])) for part in fitted["members"]]
     return spec | {

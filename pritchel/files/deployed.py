@@ -7,6 +7,7 @@ import numpy as np
 
 from pritchel.files.expressions import Expression, ExpressionOps
 from pritchel.model.network import Weights
+from pritchel.posterior.draws import DrawBlock
 from pritchel.tables.cells import MISSING
 from pritchel.tables.plan import TablePlan
 
@@ -29,11 +30,12 @@ class Deployed(NamedTuple):
 def deployed(estimator: Any, plan: TablePlan) -> Deployed:
     """The draws that the estimator itself predicts from, so that exports agree with it up to rounding."""
     posterior = estimator.posterior_
-    blocks: dict[int, list[Weights]] = {}
-    for member, weights in posterior.weight_draws():
-        blocks.setdefault(member, []).append(weights)
-    stacks = [jax.tree.map(lambda *parts: np.concatenate(parts).astype(np.float32), *part) for part in blocks.values()]
-    values = posterior.noise_values(np.repeat(list(blocks), [len(stack.output) for stack in stacks]))
+    blocks: dict[int, list[DrawBlock]] = {}
+    for member, block in posterior.weight_draws():
+        blocks.setdefault(member, []).append(block)
+    joined = [jax.tree.map(lambda *parts: np.concatenate(parts), *part) for part in blocks.values()]
+    stacks = [jax.tree.map(lambda leaf: leaf.astype(np.float32), block.weights) for block in joined]
+    values = {name: np.concatenate([block.noise[name] for block in joined]) for name in joined[0].noise}
     outputs = Expression("Outputs", (), posterior.members[0].guide.widths[-1])
     mean, var = posterior.likelihood.moments(outputs, values, ExpressionOps)
     classes = tuple(str(label) for label in estimator.classes_) if posterior.likelihood.has_classes else None

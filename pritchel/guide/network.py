@@ -38,6 +38,11 @@ class NetworkGuide(eqx.Module):
         hidden = tuple(layer.base_mean.shape[1] for layer in self.layers)
         return (self.layers[0].base_mean.shape[0] - 1, *hidden, self.output.mean.shape[1])
 
+    @property
+    def num_weights(self) -> int:
+        """Weights and biases of a draw's network, the linear path's not counted."""
+        return sum((fan_in + 1) * units for fan_in, units in itertools.pairwise(self.widths))
+
     def latents_of(self, layer: int) -> dict[str, Normal]:
         """What a hidden layer sees of the latents."""
         return of_layer(self.latents, layer, len(self.layers))

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.stats import norm
 
+from pritchel.guide.member import Member
 from pritchel.guide.network import NetworkGuide
 
 THRESHOLD, PROBABILITY = 1e-3, 0.9  # the paper's delta and p_0
@@ -39,3 +40,32 @@ def surviving_units(
 ) -> tuple[np.ndarray, ...]:
     """Indices of the units the rule keeps: those with P(scale < threshold) <= probability."""
     return tuple(np.flatnonzero(off <= probability) for off in prune_probabilities(guide, threshold))
+
+
+def log_scale_draws(member: Member) -> list[np.ndarray]:
+    """A sampled member's draws of each unit's raw log scale: (draws, units) a hidden layer; zeros: there are none."""
+    draws = member.draws
+    if draws is None:
+        raise ValueError("The member was not sampled.")
+    if not draws.log_unit_scales:
+        return [np.zeros((len(part), part.shape[-1])) for part in draws.hidden]
+    shared = draws.scales.layer
+    parts = [own if shared is None else own + shared[:, [layer]] for layer, own in enumerate(draws.log_unit_scales)]
+    return [np.asarray(part) for part in parts]
+
+
+def log_scale_moments_of(member: Member) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Mean and variance of each unit's raw log scale: of its draws where the member has any, else of its guide."""
+    if member.draws is None:
+        return log_scale_moments(member.guide)
+    return [(values.mean(0), values.var(0)) for values in log_scale_draws(member)]
+
+
+def surviving_units_of(
+    member: Member, threshold: float = THRESHOLD, probability: float = PROBABILITY
+) -> tuple[np.ndarray, ...]:
+    """The same of a member: by its draws where it has any, else by its guide."""
+    if member.draws is None or not member.guide.has_unit_scales():
+        return surviving_units(member.guide, threshold, probability)
+    is_off = [(values < np.log(threshold)).mean(0) for values in log_scale_draws(member)]
+    return tuple(np.flatnonzero(off <= probability) for off in is_off)

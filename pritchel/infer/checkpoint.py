@@ -1,13 +1,25 @@
 """A fit under way, on disk: written now and then, read after a crash."""
 
+import hashlib
 import os
 import time
 from pathlib import Path
 from typing import Any
 
-from pritchel.serial import FileError, decode, encode, read_arrays, write_arrays
+import numpy as np
+
+from pritchel.serial import FileError, decode, encode, read_arrays, versions, write_arrays
 
 EVERY_SECONDS = float(os.environ.get("PRITCHEL_CHECKPOINT_SECONDS", "5"))
+
+
+def fingerprint(parts: Any, *described: Any) -> str:
+    """A digest of values that can be stored, of others by what `repr` says of them, and of the versions in use."""
+    arrays: dict[str, np.ndarray] = {}
+    digest = hashlib.sha256(repr((encode(parts, arrays, ""), *described, versions())).encode())
+    for array in arrays.values():
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 class Checkpoint:

@@ -1,7 +1,6 @@
 """From a table to fitted networks: a pure function of data, options and seed that knows no estimator."""
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,12 +9,11 @@ import numpy as np
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.guide.network import start_guide, trained_mask, weight_mean_mask
-from pritchel.infer.checkpoint import Checkpoint
+from pritchel.infer.checkpoint import Checkpoint, fingerprint
 from pritchel.infer.options import Options
-from pritchel.infer.trial import FitResult, FitSettings, Progress, Trial
+from pritchel.infer.trial import Execution, FitResult, FitSettings, Trial
 from pritchel.infer.trials import fit_trials
 from pritchel.model.likelihoods import LikelihoodStart
-from pritchel.serial import encode, versions
 
 
 class MemberFit(NamedTuple):
@@ -23,14 +21,6 @@ class MemberFit(NamedTuple):
 
     member: Member
     result: FitResult
-
-
-class Execution(NamedTuple):
-    """How fits are run, which changes nothing of what they come to."""
-
-    n_jobs: int = 1
-    on_progress: Callable[[Progress], None] | None = None
-    checkpoints: Path | None = None  # a folder in which fits are kept every few seconds
 
 
 def fit_members(
@@ -55,7 +45,7 @@ def fit_members(
     for index in range(options.num_members):
         model = options.model(LikelihoodStart(train.targets, train.weights, num_classes))
         if starts:
-            start = starts[index]._replace(model=model)
+            start = starts[index]._replace(model=model, draws=None)
         else:
             rng = np.random.default_rng(np.random.SeedSequence((seed, index, 0)))
             guide = start_guide(model, options.hidden, options.family, num_features, num_targets, rng)
@@ -119,11 +109,7 @@ def _checkpoints(folder: Path, trials: list[Trial], settings: FitSettings) -> li
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = []
     for index, trial in enumerate(trials):
-        arrays: dict[str, np.ndarray] = {}
         parts = [trial.model, trial.guide, tuple(trial.data), tuple(trial.held_out or ()), trial.trainable]
-        text = repr((encode(parts, arrays, ""), settings, trial.seed, len(trials), versions()))
-        digest = hashlib.sha256(text.encode())
-        for array in arrays.values():
-            digest.update(array.tobytes())
-        checkpoints.append(Checkpoint(folder / f"member-{index + 1}.safetensors", digest.hexdigest()))
+        mark = fingerprint(parts, settings, trial.seed, len(trials))
+        checkpoints.append(Checkpoint(folder / f"member-{index + 1}.safetensors", mark))
     return checkpoints

@@ -8,6 +8,7 @@ import numpy as np
 from pritchel import checks
 from pritchel.guide import Family
 from pritchel.infer.outputs import OUTPUT_MOMENTS, Objective
+from pritchel.infer.sample import SamplingPlan
 from pritchel.infer.trial import FitSettings
 from pritchel.model.likelihoods import LikelihoodSettings, LikelihoodStart
 from pritchel.model.network import ACTIVATIONS, Activation, Model
@@ -94,6 +95,55 @@ class Training(Settings):
         checks.check_integer("patience", self.patience, at_least=1)
 
 
+Inference = Literal["variational", "sampled", "auto"]
+INFERENCES = ("variational", "sampled", "auto")
+MAX_SAMPLED_ROWS = 20_000
+MAX_CHAIN_SECONDS = 180.0
+SECONDS_PER_GRADIENT = 1e-4  # of a small network, and
+SECONDS_PER_PRODUCT = 1.5e-9  # a row and weight on top; measured on one core
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling(Settings):
+    """How the posterior of a pruned network is sampled, by Hamiltonian Monte Carlo, one chain a member.
+
+    Parameters
+    ----------
+    num_warmup : int
+        Iterations in which step size and metric adapt, and in which the chain leaves where the fit ended.
+    num_samples : int
+        Iterations from which draws are kept, evenly spaced, `num_draws` over all members.
+    num_leapfrogs : int
+        Mean number of leapfrog steps in an iteration. More get further; each takes a gradient of the whole table.
+    target_acceptance : float
+        Acceptance that the step size is chosen for.
+
+    Examples
+    --------
+    >>> from pritchel import HorseshoeRegressor, Sampling
+    >>> model = HorseshoeRegressor(inference="sampled", sampling=Sampling(num_warmup=600))
+    >>> model.set_params(sampling__num_leapfrogs=64).sampling
+    Sampling(num_warmup=600, num_leapfrogs=64)
+    """
+
+    num_warmup: int = 300
+    num_samples: int = 300
+    num_leapfrogs: int = 32
+    target_acceptance: float = 0.8
+
+    def check(self) -> None:
+        """Raise a ValueError that says what was wanted for the first value that is not."""
+        checks.check_integer("num_warmup", self.num_warmup, at_least=0)
+        checks.check_integer("num_samples", self.num_samples, at_least=1)
+        checks.check_integer("num_leapfrogs", self.num_leapfrogs, at_least=1)
+        checks.check_number("target_acceptance", self.target_acceptance, above=0, at_most=0.99)
+
+    def seconds(self, num_rows: int, num_weights: int) -> float:
+        """About how long a chain takes, compiling not counted."""
+        gradient = SECONDS_PER_GRADIENT + SECONDS_PER_PRODUCT * num_rows * num_weights
+        return (self.num_warmup + self.num_samples) * self.num_leapfrogs * gradient
+
+
 @dataclasses.dataclass(frozen=True)
 class Options:
     """A checked choice of everything; `Options.of` makes one."""
@@ -105,6 +155,8 @@ class Options:
     activation: Activation
     linear: bool
     training: Training
+    inference: Inference
+    sampling: Sampling
     num_members: int
 
     @classmethod
@@ -119,6 +171,8 @@ class Options:
         linear: Any,
         training: Any,
         num_members: Any,
+        inference: Any = "variational",
+        sampling: Any = None,
     ) -> "Options":
         """Options from what a user gave: names or settings objects; a ValueError for the first that will not do."""
         widths = checks.check_widths(hidden)
@@ -128,6 +182,11 @@ class Options:
         if not isinstance(training, Training):
             raise ValueError(f"training must be a Training, as in Training(num_steps=2000); got {training!r}.")
         training.check()
+        checks.check_choice("inference", inference, INFERENCES)
+        sampling = Sampling() if sampling is None else sampling
+        if not isinstance(sampling, Sampling):
+            raise ValueError(f"sampling must be a Sampling, as in Sampling(num_warmup=600); got {sampling!r}.")
+        sampling.check()
         likelihood.check()
         if training.objective == "moments" and activation != "relu":
             raise ValueError(
@@ -142,12 +201,36 @@ class Options:
             activation=activation,
             linear=bool(linear),
             training=training,
+            inference=inference,
+            sampling=sampling,
             num_members=int(num_members),
         )
 
     def model(self, start: LikelihoodStart) -> Model:
         """The model for a table, or before there is any."""
         return Model(self.prior, self.likelihood.build(start), self.activation, self.linear)
+
+    def choose_inference(self, num_rows: int, num_weights: int) -> tuple[bool, str]:
+        """Whether to sample networks of so many weights, and why, in words."""
+        if self.inference != "auto":
+            return self.inference == "sampled", "as asked for"
+        if num_rows > MAX_SAMPLED_ROWS:
+            return False, f"{num_rows:,} rows are more than the {MAX_SAMPLED_ROWS:,} up to which chains are run"
+        seconds = self.sampling.seconds(num_rows, num_weights)
+        cost = f"with {num_rows:,} rows and {num_weights:,} weights a chain takes about {seconds:,.0f} s"
+        return (True, cost) if seconds <= MAX_CHAIN_SECONDS else (False, f"{cost}, more than {MAX_CHAIN_SECONDS:g} s")
+
+    def sampling_plan(self, num_draws: int) -> SamplingPlan:
+        """How to sample for so many draws over all members."""
+        sampling = self.sampling
+        num_kept = min(-(-num_draws // self.num_members), int(sampling.num_samples))
+        return SamplingPlan(
+            int(sampling.num_warmup),
+            int(sampling.num_samples),
+            int(sampling.num_leapfrogs),
+            float(sampling.target_acceptance),
+            num_kept,
+        )
 
     def fit_settings(self, num_rows: int) -> FitSettings:
         """How to train on a table of so many distinct rows."""

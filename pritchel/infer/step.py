@@ -40,8 +40,8 @@ def ravel(guide: NetworkGuide) -> np.ndarray:
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(guide)])
 
 
-def unravel(template: NetworkGuide, params: Any) -> NetworkGuide:
-    """The guide of the template's shapes with the given parameters, numpy or JAX."""
+def unravel(template: Any, params: Any) -> Any:
+    """The guide, or other tree, of the template's shapes with the given parameters, numpy or JAX."""
     leaves, structure = jax.tree.flatten(template)
     sizes = [leaf.size for leaf in leaves]
     is_numpy = isinstance(params, np.ndarray)

@@ -1,6 +1,7 @@
 """What a fit is given, what it tells on the way, and what comes out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ class Trial(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a progress callback is told after every few hundred steps of a member's fit.
+    """What a progress callback is told after every few hundred steps of a member's fit, and a few of its chain.
 
     Parameters
     ----------
@@ -52,9 +53,11 @@ class Progress(NamedTuple):
     step, num_steps : int
         Steps done, and steps in all.
     elbo : float
-        The evidence lower bound over the last steps, a row's share of it.
+        The evidence lower bound over the last steps, or the log joint density of the last draw: a row's share of it.
     units : tuple of ints, optional
         Units alive in each hidden layer under the default pruning rule; None where the prior prunes none.
+    stage : {"fitting", "sampling"}
+        Which of the two stages of inference the member is in.
     """
 
     trial: int
@@ -62,6 +65,15 @@ class Progress(NamedTuple):
     num_steps: int
     elbo: float
     units: tuple[int, ...] | None
+    stage: Literal["fitting", "sampling"] = "fitting"
+
+
+class Execution(NamedTuple):
+    """How fits are run, which changes nothing of what they come to."""
+
+    n_jobs: int = 1
+    on_progress: Callable[[Progress], None] | None = None
+    checkpoints: Path | None = None  # a folder in which fits are kept every few seconds
 
 
 class FitResult(NamedTuple):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -72,6 +71,7 @@ def log_shrunken_scale(
     r"""Log scale of the weights into a unit under the regularized horseshoe.
 
     $\ln(\tilde\tau_k\upsilon)$ with $\tilde\tau_k^2 = c^2\tau_k^2 / (c^2 + \tau_k^2\upsilon^2)$ -- Eq. 2.
-    Small scales pass unchanged; large ones level off at the slab scale $c$.
+    Small scales pass unchanged; large ones level off at the slab scale $c$. Numpy in, numpy out; JAX in, JAX out.
     """
-    return log_scale - 0.5 * jax.nn.softplus(2 * log_scale - log_slab_sq)
+    excess = 2 * log_scale - log_slab_sq
+    return log_scale - 0.5 * excess.__array_namespace__().logaddexp(excess, 0.0)

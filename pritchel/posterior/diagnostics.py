@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from pritchel.guide.network import NetworkGuide
-from pritchel.guide.prune_rule import log_scale_moments
-from pritchel.model.network import Model
+from pritchel.guide.member import Member
+from pritchel.guide.prune_rule import log_scale_draws, log_scale_moments
+from pritchel.model.joint import stacked_weights
 from pritchel.numerics import gauss_hermite
 
 COLLAPSE_RATIO = 0.98
@@ -39,18 +39,24 @@ def warn_if_collapsed(targets: np.ndarray, predictions: np.ndarray, weights: np.
     return is_collapsed
 
 
-def unit_scales(guide: NetworkGuide) -> list[np.ndarray]:
+def unit_scales(member: Member) -> list[np.ndarray]:
     r"""Posterior medians of $\tau_{kl}\upsilon_l$, one array a hidden layer: what the pruning rule looks at."""
-    return [np.exp(mean) for mean, _ in log_scale_moments(guide)]
+    if member.draws is not None:
+        return [np.exp(np.median(values, 0)) for values in log_scale_draws(member)]
+    return [np.exp(mean) for mean, _ in log_scale_moments(member.guide)]
 
 
-def weight_norms(model: Model, guide: NetworkGuide, num_nodes: int = 12) -> list[np.ndarray]:
+def weight_norms(member: Member, num_nodes: int = 12) -> list[np.ndarray]:
     r"""$\|E[w_{kl}]\|_2$ a unit, one array a hidden layer: the paper's measure of shrinkage.
 
+    Of a sampled member the mean is over its draws; of a guide,
     $E[w] = E[s\,(\mu + \text{slope}\,(\nu - m_\nu))]$ with the scale $s$ a function of independent Gaussians ($\nu$,
     $\ln\upsilon$ and the prior's latents, such as $\ln c^2$), taken by Gauss-Hermite quadrature over each.
     """
-    norms = []
+    if member.draws is not None:
+        means = (matrix.mean(0) for matrix in stacked_weights(member.model, member.draws).hidden)
+        return [np.linalg.norm(mean, axis=0) for mean in means]
+    model, guide, norms = member.model, member.guide, []
     for index, layer in enumerate(guide.layers):
         base = np.asarray(layer.base_mean, np.float64)
         own = layer.log_unit_scale_moments()
@@ -88,7 +94,7 @@ def input_norms(posterior: Any) -> np.ndarray:
     Weights into the first hidden layer and the linear path, inputs in standard units; nearly zero: not used.
     """
     squares = []
-    for _, weights in posterior.weight_draws():
+    for _, (weights, _) in posterior.weight_draws():
         total = (weights.hidden[0][:, :-1] ** 2).sum(-1)
         if weights.linear is not None:
             total = total + (weights.linear**2).sum(-1)

@@ -1,20 +1,44 @@
-"""Draws of whole networks from a fitted guide."""
+"""Draws of whole networks: from a fitted guide, or those that a sampler has left."""
+
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from pritchel.guide.member import Member
 from pritchel.guide.network import DrawNoise, draw_noise_shapes, draw_weights
+from pritchel.model.joint import stacked_weights
 from pritchel.model.network import Weights
 
 BLOCK_DRAWS = 25
 
 
+class DrawBlock(NamedTuple):
+    """Draws of all weights, stacked, and what else their predictive distributions need: (draws, 1, targets) each."""
+
+    weights: Weights
+    noise: dict[str, np.ndarray]
+
+    def first(self, count: int) -> "DrawBlock":
+        """Some of them."""
+        return jax.tree.map(lambda leaf: leaf[:count], self)
+
+
 _draw_block = jax.jit(jax.vmap(draw_weights, in_axes=(None, None, 0)))
 
 
+def draw_block(member: Member, seed: tuple[int, ...]) -> DrawBlock:
+    """`BLOCK_DRAWS` draws from a member's guide, as float64 numpy arrays."""
+    params = np.asarray(member.guide.likelihood, np.float64)
+    noise = {
+        name: np.broadcast_to(value, (BLOCK_DRAWS, 1, *np.shape(value)))
+        for name, value in member.model.likelihood.noise_values(params).items()
+    }
+    return DrawBlock(weight_block(member, seed), noise)
+
+
 def weight_block(member: Member, seed: tuple[int, ...]) -> Weights:
-    """`BLOCK_DRAWS` draws of all weights, stacked, as float64 numpy arrays.
+    """The weights of those draws.
 
     Noise is drawn for every unit ever offered and then selected, so a pruned network keeps the draws of the units it
     kept, and its predictions differ from the full network's by no more than what was cut.
@@ -27,6 +51,26 @@ def weight_block(member: Member, seed: tuple[int, ...]) -> Weights:
     noise = noise.take(member.kept)
     weights = jax.device_get(_draw_block(member.model, member.guide, noise))
     return jax.tree.map(lambda leaf: leaf.astype(np.float64), weights)
+
+
+def stored_block(member: Member, rows: np.ndarray | slice) -> DrawBlock:
+    """Some of a sampled member's own draws, as float64 numpy arrays."""
+    some: Any = jax.tree.map(lambda leaf: np.asarray(leaf[rows], np.float64), member.draws)
+    return DrawBlock(stacked_weights(member.model, some), member.model.likelihood.known_noise_values(some.likelihood))
+
+
+def stored_rows(num_stored: int, num_used: int, block: int) -> np.ndarray:
+    """Which of a member's draws stand behind its answers, a block of them: evenly spaced, each again where too few."""
+    spaced = np.arange(num_used) * num_stored // max(num_used, 1) if num_used <= num_stored else np.arange(num_used)
+    return (spaced % num_stored)[block * BLOCK_DRAWS : (block + 1) * BLOCK_DRAWS]
+
+
+def shuffled_rows(num_stored: int, seed: tuple[int, ...], block: int) -> np.ndarray:
+    """The same for a stream of its own: in random order, and anew once all have had their turn."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    rounds = -(-(block + 1) * BLOCK_DRAWS // num_stored)
+    order = np.concatenate([rng.permutation(num_stored) for _ in range(rounds)])
+    return order[block * BLOCK_DRAWS : (block + 1) * BLOCK_DRAWS]
 
 
 def take_turns(parts: list[Weights], num_draws: int) -> Weights:

@@ -12,7 +12,15 @@ from pritchel.guide.member import Member
 from pritchel.model.likelihoods import Likelihood
 from pritchel.model.likelihoods.base import Components
 from pritchel.model.network import Weights, forward
-from pritchel.posterior.draws import BLOCK_DRAWS, take_turns, weight_block
+from pritchel.posterior.draws import (
+    BLOCK_DRAWS,
+    DrawBlock,
+    draw_block,
+    shuffled_rows,
+    stored_block,
+    stored_rows,
+    take_turns,
+)
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile
 
 MAX_CACHED_BYTES = 2**28
@@ -40,14 +48,14 @@ class Comparison(NamedTuple):
 class Posterior:
     """Fitted members mixed in equal parts. Arrays are (rows, features) in and (rows, outputs, ...) out.
 
-    Answers come from a fixed set of weight draws, the same for every row and every call. The draws are remade from the
-    seed when needed and kept in memory while they are small; they are no part of the pickled state.
+    Answers come from a fixed set of weight draws, the same for every row and every call. Draws of a guide are remade
+    from the seed when needed and kept in memory while they are small; they are no part of the pickled state.
     """
 
     def __init__(self, members: list[Member], standardizer: Standardizer, seed: int, num_draws: int):
         self.members, self.standardizer, self.seed = members, standardizer, seed
         self.num_draws = num_draws
-        self._cache: dict[Any, Weights] = {}
+        self._cache: dict[Any, DrawBlock] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cache": {}}
@@ -116,17 +124,19 @@ class Posterior:
             parts.append((total, aleatoric, np.maximum(total - aleatoric, 0.0)))
         return Uncertainty(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def weight_draws(self) -> Iterator[tuple[int, Weights]]:
-        """The draws behind every answer, in standard units: the member's index and a block of stacked weights."""
+    def weight_draws(self) -> Iterator[tuple[int, DrawBlock]]:
+        """The draws behind every answer, in standard units: the member's index and a block of them."""
         for index in range(len(self.members)):
             own = np.flatnonzero(self._member_of_draw(self.num_draws) == index)
             for block, first in enumerate(range(0, len(own), BLOCK_DRAWS)):
-                count = len(own[first : first + BLOCK_DRAWS])
-                yield index, jax.tree.map(lambda leaf: leaf[:count], self._weights(index, block, ()))  # noqa: B023 - at once
+                yield index, self._block(index, block, ()).first(len(own[first : first + BLOCK_DRAWS]))
 
-    def sample_functions(self, inputs: np.ndarray, num_samples: int, seed: int) -> np.ndarray:
-        """Draws of E[y | f], one weight draw for all rows; samples on the last axis."""
-        parts = [np.moveaxis(part.mean, 0, -1) for part in self._components(inputs, num_samples, (seed,))]
+    def sample_functions(self, inputs: np.ndarray, num_samples: int, seed: int | None) -> np.ndarray:
+        """Draws of E[y | f], one weight draw for all rows; samples on the last axis.
+
+        With no seed, here and below, they are the draws behind every answer, in their order.
+        """
+        parts = [np.moveaxis(part.mean, 0, -1) for part in self._components(inputs, num_samples, _stream(seed))]
         return np.concatenate(parts)
 
     def sample_weights(self, num_samples: int, seed: int) -> Weights:
@@ -137,20 +147,22 @@ class Posterior:
         own = [len(range(index, num_samples, len(self.members))) for index in range(len(self.members))]
         parts = []
         for index, count in enumerate(own[:num_samples]):
-            blocks = [self._weights(index, block, (seed,)) for block in range(-(-count // BLOCK_DRAWS))]
+            blocks = [self._block(index, block, (seed,)).weights for block in range(-(-count // BLOCK_DRAWS))]
             parts.append(jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *blocks))  # noqa: B023
         return take_turns(parts, num_samples)
 
-    def sample_targets(self, inputs: np.ndarray, num_samples: int, seed: int) -> np.ndarray:
+    def sample_targets(self, inputs: np.ndarray, num_samples: int, seed: int | None) -> np.ndarray:
         """Draws of y: one from each component; samples on the last axis."""
-        rng = np.random.default_rng(np.random.SeedSequence((self.seed, seed, 1)))
-        parts = [np.moveaxis(part.sample(rng), 0, -1) for part in self._components(inputs, num_samples, (seed,))]
+        rng = np.random.default_rng(np.random.SeedSequence((self.seed, seed or 0, 1)))
+        parts = [np.moveaxis(part.sample(rng), 0, -1) for part in self._components(inputs, num_samples, _stream(seed))]
         return np.concatenate(parts)
 
-    def draw_log_densities(self, inputs: np.ndarray, targets: np.ndarray, num_samples: int, seed: int) -> np.ndarray:
+    def draw_log_densities(
+        self, inputs: np.ndarray, targets: np.ndarray, num_samples: int, seed: int | None
+    ) -> np.ndarray:
         """ln p(y | f) for the draws that `sample_functions` gives: (draws, rows, targets)."""
         parts, start = [], 0
-        for components in self._components(inputs, num_samples, (seed,)):
+        for components in self._components(inputs, num_samples, _stream(seed)):
             rows = targets[start : start + components.mean.shape[1]]
             parts.append(components.log_density(rows))
             start += len(rows)
@@ -159,23 +171,19 @@ class Posterior:
     def _member_of_draw(self, num_draws: int) -> np.ndarray:
         return np.arange(num_draws) % len(self.members)
 
-    def noise_values(self, member_of_draw: np.ndarray) -> dict[str, np.ndarray]:
-        """What each draw's component needs besides its outputs, by the draws' members: (draws, 1, targets) each."""
-        values = [
-            member.model.likelihood.noise_values(np.asarray(member.guide.likelihood, np.float64))
-            for member in self.members
-        ]
-        return {name: np.stack([value[name] for value in values])[member_of_draw][:, None] for name in values[0]}
-
     def _components(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Iterator[Components]:
         """Chunks over rows of the draws' predictive distributions."""
-        values = self.noise_values(self._member_of_draw(num_draws))
         location, scale = self.standardizer.target_mean, self.standardizer.target_scale
-        for outputs in self._functions(inputs, num_draws, stream):
+        for outputs, values in self._functions(inputs, num_draws, stream):
             yield self.likelihood.components(outputs, values, location, scale)
 
-    def _functions(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Iterator[np.ndarray]:
-        """Chunks over rows of the network's outputs: (draws, rows, outputs). The members take turns over the draws."""
+    def _functions(
+        self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]
+    ) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
+        """Chunks over rows of the network's outputs, (draws, rows, outputs), and what else the draws' components need.
+
+        The members take turns over the draws.
+        """
         standard = self.standardizer.scale_inputs(inputs)
         widest = max(max(member.guide.widths) for member in self.members)
         outputs = self.members[0].guide.widths[-1]
@@ -184,22 +192,38 @@ class Posterior:
         for start in range(0, len(standard), chunk_rows):
             rows = standard[start : start + chunk_rows]
             functions = np.empty((num_draws, len(rows), outputs))
+            values: dict[str, np.ndarray] = {}
             for index, member in enumerate(self.members):
                 own = np.flatnonzero(self._member_of_draw(num_draws) == index)
                 for block, first in enumerate(range(0, len(own), BLOCK_DRAWS)):
                     draws = own[first : first + BLOCK_DRAWS]
-                    weights = self._weights(index, block, stream)
-                    used = jax.tree.map(lambda leaf: leaf[: len(draws)], weights)  # noqa: B023 - used at once
-                    functions[draws] = forward(used, rows, member.model.activation)
-            yield functions
+                    used = self._block(index, block, stream).first(len(draws))
+                    functions[draws] = forward(used.weights, rows, member.model.activation)
+                    for name, value in used.noise.items():
+                        values.setdefault(name, np.empty((num_draws, *value.shape[1:])))[draws] = value
+            yield functions, values
 
-    def _weights(self, member: int, block: int, stream: tuple[int, ...]) -> Weights:
+    def _block(self, member: int, block: int, stream: tuple[int, ...]) -> DrawBlock:
         key = (member, block, *stream)
         if key not in self._cache:
-            weights = weight_block(self.members[member], (self.seed, *key))
-            size = sum(leaf.nbytes for leaf in jax.tree.leaves(weights))
+            made = self._make_block(member, block, stream)
+            size = sum(leaf.nbytes for leaf in jax.tree.leaves(made.weights))
             num_blocks = len(self.members) * -(-self.num_draws // (BLOCK_DRAWS * len(self.members)))
             if stream or size * num_blocks > MAX_CACHED_BYTES:
-                return weights
-            self._cache[key] = weights
+                return made
+            self._cache[key] = made
         return self._cache[key]
+
+    def _make_block(self, index: int, block: int, stream: tuple[int, ...]) -> DrawBlock:
+        member = self.members[index]
+        if member.draws is None:
+            return draw_block(member, (self.seed, index, block, *stream))
+        num_stored = len(member.draws.output)
+        if stream:
+            return stored_block(member, shuffled_rows(num_stored, (self.seed, index, *stream), block))
+        num_used = len(range(index, self.num_draws, len(self.members)))
+        return stored_block(member, stored_rows(num_stored, num_used, block))
+
+
+def _stream(seed: int | None) -> tuple[int, ...]:
+    return () if seed is None else (seed,)

@@ -7,7 +7,7 @@ import numpy as np
 
 from pritchel.guide.member import Member
 from pritchel.guide.network import keep_units
-from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD, surviving_units
+from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD, surviving_units_of
 
 
 class PruneReport(NamedTuple):
@@ -36,5 +36,5 @@ class PruneReports(tuple[PruneReport, ...]):
 
 def prune(member: Member, threshold: float = THRESHOLD, probability: float = PROBABILITY) -> Member:
     """The member without the units the rule declares dead: their columns here, their rows in the next layer."""
-    survivors = surviving_units(member.guide, threshold, probability)
+    survivors = surviving_units_of(member, threshold, probability)
     return member.reduced(jax.tree.map(np.asarray, keep_units(member.guide, survivors)), survivors)

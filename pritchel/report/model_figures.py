@@ -10,7 +10,7 @@ import numpy as np
 from cycler import cycler
 from matplotlib.figure import Figure
 
-from pritchel.guide.prune_rule import THRESHOLD, log_scale_moments, surviving_units
+from pritchel.guide.prune_rule import THRESHOLD, log_scale_moments_of, surviving_units_of
 from pritchel.posterior.evaluate import calibration_curve, reliability_curve
 from pritchel.report.palette import BLUE, GREY, INK, PALE, RED, SERIES
 
@@ -63,10 +63,9 @@ def unit_scales(member: Any) -> bytes:
 
     Units that left during training are counted in the title only.
     """
-    guide = member.guide
-    kept = surviving_units(guide)
-    with _figure(7, 2.9, len(guide.layers)) as (_, axes, picture):
-        for index, ((mean, var), axis) in enumerate(zip(log_scale_moments(guide), axes[0], strict=True)):
+    kept = surviving_units_of(member)
+    with _figure(7, 2.9, len(kept)) as (_, axes, picture):
+        for index, ((mean, var), axis) in enumerate(zip(log_scale_moments_of(member), axes[0], strict=True)):
             sd = np.sqrt(var)
             order = np.argsort(-mean)
             is_kept = np.isin(order, kept[index])

@@ -104,6 +104,11 @@ def _fit(page: Page, model: TableModel) -> None:
         text += f"; the prior's weight climbs over the first {100 * warmup:.0f} % of the steps, which can "
         text += "pull it down for a while"
     page.text(f"{text}.")
+    report = estimator.sampling_report_
+    if report.chains:
+        page.text(f"Pruned, then sampled: {report}.")
+        if report.complaint is not None:
+            page.text(report.complaint)
     picture = figures.fit_trace(estimator.elbo_)
     page.figure(picture, "Line plot of the evidence lower bound against training steps.")
     if estimator.is_collapsed_:

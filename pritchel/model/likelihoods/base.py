@@ -108,6 +108,10 @@ class Likelihood(eqx.Module):
         """Numbers that each draw's components need besides its outputs: (targets,) each."""
         return {}
 
+    def known_noise_values(self, params: np.ndarray) -> dict[str, np.ndarray]:
+        """The same where the parameters are known, as in draws of them: (draws, 1, targets) from (draws, *params)."""
+        return {name: value[:, None] for name, value in self.noise_values(params).items()}
+
     def prior_noise_values(self, rng: np.random.Generator, num_draws: int, num_targets: int) -> dict[str, np.ndarray]:
         """The same drawn from the prior: (draws, 1, targets) each."""
         values = self.noise_values(np.asarray(self.start(num_targets), float))

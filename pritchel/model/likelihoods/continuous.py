@@ -36,8 +36,8 @@ class PrecisionLikelihood(Likelihood):
 
     @property
     @abstractmethod
-    def noise_dof(self) -> float:
-        """Degrees of freedom of the noise, the precision known."""
+    def noise_dof(self) -> float | None:
+        """Degrees of freedom of the noise, the precision known; None: it is Gaussian."""
 
     def start(self, num_targets: int) -> Float[AnyArray, " targets"]:
         """Starting parameters: unit precision on standardized targets."""
@@ -62,18 +62,28 @@ class PrecisionLikelihood(Likelihood):
         """Scale at the mean precision, and degrees of freedom."""
         return {"scale": np.exp(-0.5 * params), "dof": np.full(len(params), self.predictive_dof)}
 
+    def known_noise_values(self, params):
+        """Scale at the given precision; degrees of freedom where the noise has any."""
+        scale = np.exp(-0.5 * params)[:, None]
+        known = {"scale": scale}
+        return known if self.noise_dof is None else known | {"dof": np.full_like(scale, self.noise_dof)}
+
     def prior_noise_values(self, rng, num_draws, num_targets):
         """Scales from the gamma prior of the precision, which is then known."""
-        precision = rng.gamma(float(self.prior_shape), 1 / float(self.prior_rate), (num_draws, 1, num_targets))
-        return {"scale": 1 / np.sqrt(precision), "dof": np.full(precision.shape, self.noise_dof)}
+        precision = rng.gamma(float(self.prior_shape), 1 / float(self.prior_rate), (num_draws, num_targets))
+        return self.known_noise_values(np.log(precision))
 
     def moments(self, outputs, values, ops):
-        """The output itself; the Student-t's variance."""
-        return outputs, 0.0 * outputs + values["scale"] ** 2 * _inflation(values["dof"])
+        """The output itself; the variance of a Student-t, or of a Gaussian where there are no degrees of freedom."""
+        inflation = _inflation(values["dof"]) if "dof" in values else 1.0
+        return outputs, 0.0 * outputs + values["scale"] ** 2 * inflation
 
     def components(self, outputs, values, location, scale):
-        """Student-t."""
-        return StudentComponents(location + scale * outputs, scale * values["scale"], values["dof"])
+        """Student-t, or Gaussian where there are no degrees of freedom."""
+        center, spread = location + scale * outputs, scale * values["scale"]
+        if "dof" in values:
+            return StudentComponents(center, spread, values["dof"])
+        return NormalComponents(center, np.broadcast_to(spread, center.shape))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,9 +20,9 @@ class GaussianLikelihood(PrecisionLikelihood):
         return 2 * float(self.shape)
 
     @property
-    def noise_dof(self) -> float:
-        """As good as endless."""
-        return 1e8
+    def noise_dof(self) -> None:
+        """None: it is Gaussian."""
+        return None
 
     def expected_log_density(
         self, params: Float[AnyArray, " targets"], targets: Targets, mean: Outputs, var: Outputs

@@ -1,0 +1,111 @@
+"""The compiled part of sampling: Hamiltonian Monte Carlo with its adaptation, some iterations a call, by blackjax."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pritchel.infer.coordinates import Coordinates
+from pritchel.infer.elbo import Batch
+
+FIRST_STEP_SIZE = 0.02  # in deviations of the guide; adaptation takes it from there
+METRIC_MEMORY = 10.0  # iterations that the metric so far counts for when a window renews it
+
+
+class Iterations(NamedTuple):
+    """The inputs of a chunk, one leading entry an iteration."""
+
+    number: Any  # of the iteration, which its randomness is made from
+    num_leapfrogs: Any
+    stage: Any  # 0: adapts the step size, 1: the metric too, 2: nothing
+    is_window_end: Any
+
+
+class Trace(NamedTuple):
+    """What a chunk has to tell, one leading entry an iteration."""
+
+    position: Any
+    log_density: Any
+    acceptance: Any
+    is_divergent: Any
+
+
+def schedule(num_warmup: int, num_samples: int, mean_leapfrogs: int, rng: np.random.Generator) -> Iterations:
+    """All iterations of a chain: Stan's windows, then draws; trajectories of random length, so that none resonates."""
+    from blackjax.adaptation.window_adaptation import build_schedule
+
+    total = num_warmup + num_samples
+    windows = np.asarray(build_schedule(num_warmup)) if num_warmup else np.zeros((0, 2), int)
+    windows = np.concatenate([windows, np.tile([2, 0], (num_samples, 1))]).astype(np.int32)
+    lengths = rng.integers(1, 2 * mean_leapfrogs, total).astype(np.int32)
+    return Iterations(np.arange(total, dtype=np.int32), lengths, windows[:, 0], windows[:, 1])
+
+
+def _adaptation(target_acceptance: Any) -> tuple[Any, Any]:
+    from blackjax.adaptation.mass_matrix import mass_matrix_adaptation
+    from blackjax.adaptation.step_size import dual_averaging_adaptation
+
+    return dual_averaging_adaptation(target_acceptance), mass_matrix_adaptation(True, METRIC_MEMORY)
+
+
+@jax.jit
+def start_state(
+    coordinates: Coordinates, batch: Batch, position: Any, deviations: Any, target_acceptance: Any
+) -> tuple[Any, ...]:
+    """The state of a chain before its first iteration: where it is, its step size and metric, and how they adapt."""
+    from blackjax.mcmc import hmc
+
+    (start_step, _, _), (start_metric, _, _) = _adaptation(target_acceptance)
+    log_density = partial(_log_density, coordinates, batch)
+    metric = start_metric(position.shape[0], deviations**2)
+    return hmc.init(position, log_density), start_step(jnp.asarray(FIRST_STEP_SIZE)), metric
+
+
+@jax.jit
+def run_chunk(
+    state: tuple[Any, ...],
+    coordinates: Coordinates,
+    batch: Batch,
+    iterations: Iterations,
+    num_iterations: Any,
+    key_data: Any,
+    target_acceptance: Any,
+) -> tuple[tuple[Any, ...], Trace]:
+    """Up to a chunk of iterations."""
+    from blackjax.mcmc import hmc
+
+    kernel = hmc.build_kernel()
+    (start_step, update_step, last_step), (_, update_metric, end_window) = _adaptation(target_acceptance)
+    log_density = partial(_log_density, coordinates, batch)
+    key = jax.random.wrap_key_data(key_data)
+
+    def renew(adapting):
+        step, metric = adapting
+        return start_step(last_step(step)), end_window(metric)
+
+    def body(index, carry):
+        (chain, step, metric), trace = carry
+        at = jax.tree.map(lambda leaf: leaf[index], iterations)
+        step_size: Any = jnp.where(at.stage == 2, last_step(step), jnp.exp(step.log_step_size))
+        own_key = jax.random.fold_in(key, at.number)
+        chain, info = kernel(own_key, chain, log_density, step_size, metric.inverse_mass_matrix, at.num_leapfrogs)
+        step = _where(at.stage < 2, update_step(step, info.acceptance_rate), step)
+        metric = _where(at.stage == 1, update_metric(metric, chain.position), metric)
+        step, metric = jax.lax.cond(at.is_window_end == 1, renew, lambda same: same, (step, metric))
+        told = Trace(chain.position, chain.logdensity, info.acceptance_rate, info.is_divergent)
+        trace = jax.tree.map(lambda all_, one: all_.at[index].set(one), trace, told)
+        return (chain, step, metric), trace
+
+    num = iterations.number.shape[0]
+    empty = Trace(jnp.zeros((num, state[0].position.shape[0])), jnp.zeros(num), jnp.zeros(num), jnp.zeros(num, bool))
+    return jax.lax.fori_loop(0, num_iterations, body, (state, empty))
+
+
+def _log_density(coordinates: Coordinates, batch: Batch, position: Any) -> Any:
+    return coordinates.log_density(position, *batch)
+
+
+def _where(condition: Any, yes: Any, no: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)

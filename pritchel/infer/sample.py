@@ -1,0 +1,210 @@
+"""From fitted, pruned networks to draws of their exact posterior: one chain a member, from where its fit ended."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from pritchel.data.dataset import Dataset
+from pritchel.guide.member import Member
+from pritchel.infer.chain import Iterations, Trace, run_chunk, schedule, start_state
+from pritchel.infer.checkpoint import Checkpoint, fingerprint
+from pritchel.infer.coordinates import Coordinates, Start, filled_widths, start_chain
+from pritchel.infer.elbo import Batch
+from pritchel.infer.trial import Execution, Progress, Status
+from pritchel.model.joint import Unknowns, take_units
+from pritchel.serial import stored
+
+CHUNK_ITERATIONS = 10
+ROW_STEP = 64  # tables are filled up to multiples of this with rows of no weight, so that folds share a program
+LEAST_DRAWS = 10  # fewer are no sample
+
+
+class SamplingPlan(NamedTuple):
+    """How chains are run."""
+
+    num_warmup: int
+    num_samples: int
+    num_leapfrogs: int
+    target_acceptance: float
+    num_kept: int  # draws kept of each chain, evenly spaced
+
+
+class ChainResult(NamedTuple):
+    """What a chain came to. Traces have an entry an iteration, those of the warm-up first."""
+
+    log_density: np.ndarray
+    acceptance: np.ndarray
+    is_divergent: np.ndarray
+    num_warmup: int
+    num_gradients: int
+    step_size: float
+    status: Status
+
+
+@stored
+class ChainState(NamedTuple):
+    """All that changes from chunk to chunk: what a checkpoint holds, and what a chain goes on from."""
+
+    leaves: tuple[np.ndarray, ...]  # of the sampler's state
+    positions: np.ndarray  # kept so far
+    trace: np.ndarray  # log density, acceptance, divergence: (iterations, 3)
+
+
+class Chain:
+    """A chain under way."""
+
+    def __init__(self, start: Start, batch: Batch, plan: SamplingPlan, seed: Sequence[int]):
+        self.coordinates, self.batch, self.plan = start.coordinates, batch, plan
+        rng = np.random.default_rng(np.random.SeedSequence(list(seed)))
+        self.key_data = rng.integers(0, 2**32, 2, dtype=np.uint32)
+        self.iterations = schedule(plan.num_warmup, plan.num_samples, plan.num_leapfrogs, rng)
+        kept = np.linspace(0, plan.num_samples, plan.num_kept, endpoint=False).astype(int)
+        self.is_kept = np.isin(np.arange(self.num_iterations), plan.num_warmup + kept)
+        target = np.float32(plan.target_acceptance)
+        self.state: Any = start_state(self.coordinates, batch, start.position, start.deviations, target)
+        self.positions: list[np.ndarray] = [np.zeros((0, len(start.position)), np.float32)]
+        self.trace: list[np.ndarray] = [np.zeros((0, 3), np.float32)]
+        self.done = 0
+        self.status: Status = "finished"
+
+    @property
+    def num_iterations(self) -> int:
+        """Of the warm-up and of the draws."""
+        return self.plan.num_warmup + self.plan.num_samples
+
+    def snapshot(self) -> ChainState:
+        """What a chain that goes on from here begins from."""
+        leaves = tuple(np.asarray(leaf) for leaf in jax.tree.leaves(self.state))
+        return ChainState(leaves, np.concatenate(self.positions), np.concatenate(self.trace))
+
+    def go_on_from(self, saved: ChainState) -> None:
+        """Take up what a snapshot left."""
+        self.state = jax.tree.unflatten(jax.tree.structure(self.state), saved.leaves)
+        self.positions, self.trace, self.done = [saved.positions], [saved.trace], len(saved.trace)
+
+    def run_chunk(self) -> None:
+        """Some iterations more."""
+        count = min(CHUNK_ITERATIONS, self.num_iterations - self.done)
+        index = np.minimum(self.done + np.arange(CHUNK_ITERATIONS), self.num_iterations - 1)
+        some = Iterations(*(part[index] for part in self.iterations))
+        target = np.float32(self.plan.target_acceptance)
+        state, told = run_chunk(self.state, self.coordinates, self.batch, some, count, self.key_data, target)
+        told = Trace(*(np.asarray(part)[:count] for part in told))
+        self.state = state
+        self.positions.append(told.position[self.is_kept[self.done : self.done + count]])
+        self.trace.append(np.stack([told.log_density, told.acceptance, told.is_divergent], 1).astype(np.float32))
+        self.done += count
+
+    def result(self) -> ChainResult:
+        """How it went."""
+        trace = np.concatenate(self.trace)
+        num_gradients = int(self.iterations.num_leapfrogs[: self.done].sum())
+        step_size = float(np.exp(np.asarray(self.state[1].log_step_size_avg)))
+        return ChainResult(
+            trace[:, 0], trace[:, 1], trace[:, 2] > 0, self.plan.num_warmup, num_gradients, step_size, self.status
+        )
+
+    def draws(self, sizes: tuple[int, ...]) -> Unknowns:
+        """The draws so far, of the units that do not only fill, stacked; their layer scales with them."""
+        unknowns = jax.device_get(_unknowns(self.coordinates, np.concatenate(self.positions)))
+        return take_units(unknowns, [np.arange(size) for size in sizes])
+
+
+@jax.jit
+def _unknowns(coordinates: Coordinates, positions: Any) -> Unknowns:
+    return jax.vmap(lambda position: coordinates.unknowns(position)[0])(positions)
+
+
+def sample_members(
+    members: Sequence[Member],
+    data: Dataset,
+    plan: SamplingPlan,
+    seed: int,
+    execution: Execution = Execution(),  # noqa: B008 - an immutable value
+) -> list[tuple[Member, ChainResult]]:
+    """The members with draws of their posteriors, given the table that they were fitted to.
+
+    An interrupt keeps the draws so far, where a chain has a few; else the member stays as it was fitted.
+    """
+    widths, batch = filled_widths(members), _filled_rows(data)
+    chains = [
+        Chain(start_chain(member, widths, float(data.weights.sum())), batch, plan, (seed, index, 4))
+        for index, member in enumerate(members)
+    ]
+    checkpoints = _checkpoints(execution, chains, seed)
+    stop = threading.Event()
+
+    def run(index: int) -> None:
+        _run(chains[index], index, execution.on_progress, stop, checkpoints[index])
+
+    if execution.n_jobs == 1 or len(chains) == 1:
+        for index in range(len(chains)):
+            run(index)
+            if chains[index].status == "interrupted":
+                stop.set()
+    else:
+        with ThreadPoolExecutor(execution.n_jobs) as pool:
+            futures = [pool.submit(run, index) for index in range(len(chains))]
+            try:
+                for future in futures:
+                    future.result()
+            except KeyboardInterrupt:
+                stop.set()
+    return [_outcome(member, chain) for member, chain in zip(members, chains, strict=True)]
+
+
+def _outcome(member: Member, chain: Chain) -> tuple[Member, ChainResult]:
+    num_kept = sum(map(len, chain.positions))
+    if num_kept < min(LEAST_DRAWS, chain.plan.num_kept):
+        return member, chain.result()._replace(status="interrupted")
+    return member._replace(draws=chain.draws(member.guide.widths[1:-1])), chain.result()
+
+
+def _run(
+    chain: Chain,
+    index: int,
+    on_progress: Callable[[Progress], None] | None,
+    stop: threading.Event,
+    checkpoint: Checkpoint | None,
+) -> None:
+    saved: Any = None if checkpoint is None else checkpoint.load()
+    if saved is not None:
+        chain.go_on_from(saved)
+    try:
+        while chain.done < chain.num_iterations:
+            if stop.is_set():
+                chain.status = "interrupted"
+                return
+            chain.run_chunk()
+            if checkpoint is not None and (checkpoint.is_due() or chain.done == chain.num_iterations):
+                checkpoint.save(chain.snapshot())
+            if on_progress is not None:
+                bound = float(chain.trace[-1][-1, 0]) / max(float(chain.batch.weights.sum()), 1.0)
+                on_progress(Progress(index, chain.done, chain.num_iterations, bound, None, "sampling"))
+    except KeyboardInterrupt:
+        chain.status = "interrupted"
+
+
+def _filled_rows(data: Dataset) -> Batch:
+    """The table, filled up with rows of no weight."""
+    extra = -len(data.inputs) % ROW_STEP
+    pad = [(0, extra), (0, 0)]
+    targets = np.pad(data.targets, pad, mode="edge")  # a target that the likelihood knows how to take
+    return Batch(np.pad(data.inputs, pad), targets, np.pad(data.weights, pad[0]))
+
+
+def _checkpoints(execution: Execution, chains: list[Chain], seed: int) -> list[Checkpoint | None]:
+    """A file a chain, marked with a digest of all that it depends on."""
+    if execution.checkpoints is None:
+        return [None] * len(chains)
+    execution.checkpoints.mkdir(parents=True, exist_ok=True)
+    made: list[Checkpoint | None] = []
+    for index, chain in enumerate(chains):
+        parts = [chain.coordinates.model, chain.coordinates.start, tuple(chain.batch)]
+        mark = fingerprint(parts, chain.plan, seed, len(chains))
+        made.append(Checkpoint(execution.checkpoints / f"chain-{index + 1}.safetensors", mark))
+    return made

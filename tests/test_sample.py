@@ -1,0 +1,282 @@
+"""Sampling: coordinates against dense Jacobians, chains against the prior, and what is made of draws."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pritchel
+from pritchel import HorseshoeClassifier, HorseshoeRegressor, Sampling
+from pritchel.data.dataset import Dataset
+from pritchel.guide.member import Member
+from pritchel.infer.coordinates import fill, filled_widths, start_chain
+from pritchel.infer.options import Options
+from pritchel.infer.sample import SamplingPlan, sample_members
+from pritchel.infer.trial import Execution
+from pritchel.model.joint import log_joint, log_prior, stacked_weights, take_units, weights_of
+from pritchel.model.likelihoods.gaussian import Gaussian
+from pritchel.model.priors import PRIORS
+from pritchel.posterior.convergence import effective_size, split_r_hat
+from pritchel.posterior.draws import shuffled_rows, stored_rows
+from tests.conftest import tiny
+from tests.test_guides import build, table_batch
+
+SHORT = {"inference": "sampled", "sampling": Sampling(num_warmup=30, num_samples=30, num_leapfrogs=4)}
+pytestmark = pytest.mark.filterwarnings("ignore::pritchel.FitWarning")
+
+
+def started(prior="regularized_horseshoe", hidden=(3, 2), **options):
+    model, guide = build("structured", prior, hidden, **options)
+    member = Member.unpruned(model, jax.tree.map(np.asarray, guide))
+    return member, start_chain(member, filled_widths([member]), 20.0)
+
+
+@pytest.mark.parametrize("prior", list(PRIORS))
+def test_density_over_positions_is_the_joint_times_a_dense_jacobian(x64, prior):
+    """Filled up, so what fills counts with its prior: the same change of variables as for the rest."""
+    member, (coordinates, position, _) = started(prior)
+    coordinates, position = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), (coordinates, position))
+    rng = np.random.default_rng(0)
+    at = position + 0.3 * rng.normal(size=position.shape)
+
+    def free(position):
+        values = coordinates.unknowns(position)[0]
+        held = dict.fromkeys(coordinates.model.prior.held)
+        values = values._replace(scales=values.scales._replace(**held))
+        return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(values)])
+
+    _, volume = np.linalg.slogdet(jax.jacobian(free)(at))
+    batch = table_batch()
+    unknowns = coordinates.unknowns(at)[0]
+    alive = [np.arange(units) for units in member.guide.widths[1:-1]]
+    real = take_units(unknowns, alive)
+    expected = log_prior(coordinates.model, unknowns) + volume
+    expected += log_joint(coordinates.model, real, *batch) - log_prior(coordinates.model, real)
+    assert float(coordinates.log_density(at, *batch)) == pytest.approx(float(expected), rel=1e-9)
+    back = coordinates.position_of(unknowns)
+    np.testing.assert_allclose(back, at, rtol=1e-9, atol=1e-9)
+
+
+def test_a_chain_starts_at_the_mean_of_the_guide():
+    member, start = started()
+    unknowns = take_units(jax.device_get(start.coordinates.unknowns(start.position)[0]), [np.arange(3), np.arange(2)])
+    np.testing.assert_allclose(unknowns.hidden[0], member.guide.layers[0].base_mean, rtol=1e-5)
+    np.testing.assert_allclose(unknowns.output, member.guide.output.mean, rtol=1e-5)
+    assert (start.deviations > 0).all()
+
+
+def test_filling_up_is_undone_by_taking_the_units(fitted):
+    draws = tiny(hidden=(5, 3), **SHORT).fit(np.eye(6), np.arange(6.0)).posterior_.members[0].draws
+    sizes = [part.shape[-1] for part in draws.hidden]
+    wider = fill(draws, (16, 8))
+    assert wider.hidden[1].shape[1:] == (17, 8)
+    for own, back in zip(
+        jax.tree.leaves(draws), jax.tree.leaves(take_units(wider, [np.arange(n) for n in sizes])), strict=True
+    ):
+        np.testing.assert_array_equal(own, back)
+
+
+def test_without_data_draws_are_the_priors():
+    """No row has any weight: logs of scales, base weights and the noise precision must come out as their priors."""
+    model, guide = build("factorized", "horseshoe", (2,), layer_scale=1.0)
+    member = Member.unpruned(model, jax.tree.map(np.asarray, guide))
+    batch = table_batch()
+    nothing = Dataset(*(np.asarray(part, np.float32) for part in batch[:2]), np.zeros(len(batch.inputs), np.float32))
+    plan = SamplingPlan(500, 4000, 12, 0.8, 4000)
+    ((sampled, result),) = sample_members([member], nothing, plan, 0)
+    assert result.acceptance[500:].mean() > 0.5
+    for values, mean, var in (
+        (sampled.draws.hidden[0].reshape(4000, -1), 0.0, 1.0),
+        (sampled.draws.output.reshape(4000, -1), 0.0, 1.0),
+        (sampled.draws.log_unit_scales[0], 0.0, np.pi**2 / 4),  # the log of a half-Cauchy(1)
+    ):
+        for column in values.T:
+            error = np.sqrt(column.var() / effective_size(column[None]))
+            assert abs(column.mean() - mean) < 5 * error
+            squares = (column - mean) ** 2
+            assert abs(squares.mean() - var) < 5 * np.sqrt(squares.var() / effective_size(squares[None]))
+
+
+def test_weights_of_stacked_draws_are_those_of_each(fitted):
+    member = tiny(hidden=(5, 3), **SHORT).fit(np.eye(6), np.arange(6.0)).posterior_.members[0]
+    stacked = stacked_weights(member.model, member.draws)
+    for draw in (0, 7):
+        one = weights_of(member.model, jax.tree.map(lambda leaf: jnp.asarray(leaf[draw]), member.draws))  # noqa: B023
+        for all_, own in zip(jax.tree.leaves(stacked), jax.tree.leaves(one), strict=True):
+            np.testing.assert_allclose(all_[draw], own, rtol=2e-5, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def sampled(table) -> HorseshoeRegressor:
+    return tiny(num_members=2, num_draws=40, **SHORT).fit(*table)
+
+
+def test_answers_come_from_the_draws_and_repeat(sampled, table):
+    X, y = table
+    again = tiny(num_members=2, num_draws=40, n_jobs=1, **SHORT).fit(X, y)
+    np.testing.assert_array_equal(sampled.predict(X), again.predict(X))
+    variational = tiny(num_members=2, num_draws=40).fit(X, y)
+    assert np.abs(sampled.predict(X) - variational.predict(X)).max() > 1e-6
+    assert [len(member.draws.output) for member in sampled.posterior_.members] == [20, 20]
+    samples = sampled.sample_y(X[:3], 4000)
+    mean, sd = sampled.predict(X[:3], return_std=True)
+    np.testing.assert_allclose(samples.mean(1), mean, atol=5 * (sd / np.sqrt(4000)).max())
+
+
+def test_noise_of_a_sampled_fit_is_gaussian_at_each_draws_precision(sampled, table):
+    X, y = table
+    functions = sampled.posterior_.sample_functions(X[:5], 40, None)[:, 0]
+    precision = np.exp([member.draws.likelihood[:, 0] for member in sampled.posterior_.members])
+    scale = sampled.posterior_.standardizer.target_scale[0] / np.sqrt(precision.T.ravel().astype(float))
+    density = np.exp(-0.5 * ((y[:5, None] - functions) / scale) ** 2) / (np.sqrt(2 * np.pi) * scale)
+    np.testing.assert_allclose(sampled.log_prob(X[:5], y[:5]), np.log(density.mean(1)), rtol=1e-6)
+
+
+def test_a_folder_keeps_the_draws_to_the_bit(sampled, table, tmp_path):
+    sampled.save(tmp_path / "model")
+    loaded = pritchel.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.log_prob(*table), sampled.log_prob(*table))
+    assert loaded.sampling_report_ == sampled.sampling_report_
+    assert loaded.get_params()["sampling__num_leapfrogs"] == 4
+
+
+def test_draws_that_do_not_fit_their_network_are_refused(sampled, tmp_path):
+    from pritchel.estimators.saved_members import pack_member, unpack_member
+
+    arrays = {}
+    part = pack_member(sampled.posterior_.members[0], arrays, "m")
+    unpack_member(part, arrays)
+    cut = arrays | {"m.draws.output": arrays["m.draws.output"][:-1]}
+    with pytest.raises(pritchel.FileError, match="draws do not fit"):
+        unpack_member(part, cut)
+
+
+def test_pruning_a_sampled_fit_looks_at_its_draws(sampled, table):
+    member = sampled.posterior_.members[0]
+    scales = np.exp(member.draws.log_unit_scales[0] + member.draws.scales.layer[:, :1])
+    threshold = float(np.median(scales))
+    small = sampled.prune(threshold=threshold, probability=0.5)
+    expected = np.flatnonzero((scales < threshold).mean(0) <= 0.5)
+    assert 0 < len(expected) < scales.shape[1]
+    np.testing.assert_array_equal(small.posterior_.members[0].kept[0], member.kept[0][expected])
+    assert small.posterior_.members[0].draws.hidden[0].shape[-1] == len(expected)
+    assert sampled.unit_scales_[0][0].shape == (8,)
+    with pytest.raises(ValueError, match="sampled"):
+        sampled.prune(fine_tune_steps=10)
+
+
+def test_a_chain_goes_on_from_its_checkpoint_to_the_same_bits(sampled, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("pritchel.infer.checkpoint.EVERY_SECONDS", 0.0)
+    done = []
+
+    def stop_in_the_chain(state):
+        if state.stage == "sampling":
+            done.append(state)
+            if len(done) == 4:
+                raise RuntimeError("killed")
+
+    options = {"num_members": 2, "num_draws": 40, "n_jobs": 1, "checkpoint": tmp_path, **SHORT}
+    with pytest.raises(RuntimeError, match="killed"):
+        tiny(**options | {"progress": stop_in_the_chain}).fit(*table)
+    assert (tmp_path / "chain-1.safetensors").exists()
+    resumed = []
+    model = tiny(**options | {"progress": resumed.append}).fit(*table)
+    assert min(state.step for state in resumed if state.stage == "sampling" and state.trial == 0) > 30
+    np.testing.assert_array_equal(model.predict(table[0]), sampled.predict(table[0]))
+
+
+@pytest.mark.parametrize(("num_states", "inference"), [(5, "sampled"), (1, "variational")])
+def test_an_interrupt_keeps_the_draws_so_far(table, num_states, inference):
+    told = []
+
+    def interrupt(state):
+        if state.stage == "sampling":
+            told.append(state)
+            if len(told) == num_states:
+                raise KeyboardInterrupt
+
+    model = tiny(num_members=1, num_draws=30, **SHORT | {"progress": interrupt}).fit(*table)
+    assert model.sampling_report_.inference == inference
+    assert model.sampling_report_.chains[0].status == "interrupted"
+    assert np.isfinite(model.predict(table[0])).all()
+
+
+def test_classes_counts_and_the_plain_prior_are_sampled_too(table):
+    X, y = table
+    labels = np.where(y > y.mean(), "high", "low")
+    classifier = tiny(HorseshoeClassifier, **SHORT).fit(X, labels)
+    assert classifier.score(X, labels) > 0.8
+    counts = tiny(likelihood="negative_binomial", **SHORT).fit(X, np.round(y))
+    assert counts.posterior_.members[0].draws.likelihood.shape == (30, 1)
+    assert counts.predict_interval(X[:2]).shape == (2, 2)
+    plain = tiny(prior="gaussian", linear=False, **SHORT).fit(X, y)
+    assert plain.posterior_.members[0].draws.log_unit_scales == ()
+    assert np.isfinite(plain.log_prob(X, y)).all()
+
+
+def test_arviz_gets_chains(sampled, table):
+    pytest.importorskip("arviz_base")
+    tree = sampled.to_arviz(*table)
+    functions = tree["posterior_predictive"]["f"].values
+    assert functions.shape == (2, 20, 60, 1)
+    own = sampled.posterior_.sample_functions(table[0], 40, None)
+    np.testing.assert_array_equal(functions[1, 3, :, 0], own[:, 0, 7])
+
+
+def test_auto_says_what_it_picked_and_why():
+    base = {"prior": "horseshoe", "family": "structured", "likelihood": Gaussian(), "activation": "relu"}
+    options = Options.of(
+        hidden=(5,), linear=True, training=pritchel.Training(), num_members=1, inference="auto", **base
+    )
+    is_sampled, why = options.choose_inference(500, 400)
+    assert is_sampled
+    assert "500 rows and 400 weights" in why
+    assert options.choose_inference(50_000, 400) == (
+        False,
+        "50,000 rows are more than the 20,000 up to which chains are run",
+    )
+    is_sampled, why = options.choose_inference(19_000, 40_000)
+    assert not is_sampled
+    assert "more than 180 s" in why
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"inference": "exact"}, "inference must be one of"),
+        ({"sampling": 300}, "sampling must be a Sampling"),
+        ({"sampling__num_samples": 0}, "num_samples"),
+        ({"sampling__target_acceptance": 1.0}, "target_acceptance"),
+    ],
+)
+def test_wrong_options_are_told(table, change, message):
+    with pytest.raises(ValueError, match=message):
+        tiny(**change).fit(*table)
+
+
+def test_convergence_figures_are_blackjaxs():
+    from blackjax.diagnostics import effective_sample_size, potential_scale_reduction
+
+    rng = np.random.default_rng(0)
+    values = np.cumsum(rng.normal(size=(3, 200, 4)) * 0.3, 1) * [0.0, 0.1, 0.5, 1.0] + rng.normal(size=(3, 200, 4))
+    halves = np.concatenate([values[:, :100], values[:, 100:]])
+    np.testing.assert_allclose(split_r_hat(values), potential_scale_reduction(halves), rtol=1e-3)
+    np.testing.assert_allclose(effective_size(values), effective_sample_size(values), rtol=0.05)
+
+
+def test_draws_behind_answers_are_spread_over_the_chain():
+    np.testing.assert_array_equal(stored_rows(100, 10, 0), np.arange(0, 100, 10))
+    assert len(stored_rows(100, 60, 2)) == 10
+    np.testing.assert_array_equal(stored_rows(3, 5, 0), [0, 1, 2, 0, 1])
+    order = np.concatenate([shuffled_rows(40, (1, 2), block) for block in range(2)])
+    assert sorted(order[:40]) == list(range(40))
+    assert len(order) == 50
+
+
+def test_chains_run_side_by_side_as_they_do_alone(table, sampled):
+    members = [member._replace(draws=None) for member in sampled.posterior_.members]
+    data = sampled._train_data
+    plan = SamplingPlan(10, 10, 3, 0.8, 10)
+    alone, together = (sample_members(members, data, plan, 3, Execution(n_jobs)) for n_jobs in (1, 2))
+    for (first, _), (second, _) in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(first.draws.output, second.draws.output)
