@@ -276,7 +276,7 @@ def test_draws_behind_answers_are_spread_over_the_chain():
 def test_chains_run_side_by_side_as_they_do_alone(table, sampled):
     members = [member._replace(draws=None) for member in sampled.posterior_.members]
     data = sampled._train_data
-    plan = SamplingPlan(10, 10, 3, 0.8, 10)
+    plan = SamplingPlan(20, 10, 3, 0.8, 10)
     alone, together = (sample_members(members, data, plan, 3, Execution(n_jobs)) for n_jobs in (1, 2))
     for (first, _), (second, _) in zip(alone, together, strict=True):
         np.testing.assert_array_equal(first.draws.output, second.draws.output)

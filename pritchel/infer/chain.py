@@ -50,17 +50,18 @@ def _adaptation(target_acceptance: Any) -> tuple[Any, Any]:
     return dual_averaging_adaptation(target_acceptance), mass_matrix_adaptation(True, METRIC_MEMORY)
 
 
-@jax.jit
-def start_state(
-    coordinates: Coordinates, batch: Batch, position: Any, deviations: Any, target_acceptance: Any
-) -> tuple[Any, ...]:
-    """The state of a chain before its first iteration: where it is, its step size and metric, and how they adapt."""
-    from blackjax.mcmc import hmc
+def start_state(position: np.ndarray, deviations: np.ndarray) -> tuple[Any, ...]:
+    """The state of a chain before its first iteration: where it is, its step size and metric, and how they adapt.
 
-    (start_step, _, _), (start_metric, _, _) = _adaptation(target_acceptance)
-    log_density = partial(_log_density, coordinates, batch)
-    metric = start_metric(position.shape[0], deviations**2)
-    return hmc.init(position, log_density), start_step(jnp.asarray(FIRST_STEP_SIZE)), metric
+    Made on the host, so that nothing is compiled for it. The density and its gradient are not known there: with none,
+    the first trajectory sets out straight along its momentum, and wherever it ends is taken.
+    """
+    from blackjax.mcmc.hmc import HMCState
+
+    (start_step, _, _), (start_metric, _, _) = _adaptation(0.5)
+    chain = HMCState(position, -np.inf, np.zeros_like(position))
+    state = (chain, start_step(np.float32(FIRST_STEP_SIZE)), start_metric(len(position), deviations**2))
+    return jax.tree.map(lambda leaf: np.asarray(leaf, np.int32 if isinstance(leaf, int) else np.float32), state)
 
 
 @jax.jit

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pritchel.guide.member import Member
@@ -28,7 +27,7 @@ LEAST_SD = 1e-3
 
 
 class Coordinates(eqx.Module):
-    """The way between a vector and everything unknown of a filled-up network."""
+    """The way between a vector and everything unknown of a filled-up network: numpy in, numpy out; JAX in, JAX out."""
 
     model: Model
     start: Unknowns  # of the filled-up network; its layer scales stay where the prior holds them
@@ -36,20 +35,21 @@ class Coordinates(eqx.Module):
 
     def unknowns(self, position: AnyArray) -> tuple[Unknowns, Scalar]:
         """Everything unknown at a position, and the log of the change of volume."""
+        namespace = position.__array_namespace__()
         values = self._held(unravel(self._free(self.start), position))
         stretch = self._log_stretch(values)
-        base = _map_matrices(lambda part, log: part if log is None else part * jnp.exp(-log), values, stretch)
-        volume = jnp.zeros(())
+        base = _map_matrices(lambda part, log: part if log is None else part * namespace.exp(-log), values, stretch)
+        volume = namespace.zeros(())
         for part, log in zip(_matrices(values), _matrices(stretch), strict=True):
             if part is not None and log is not None:
-                volume -= jnp.broadcast_to(log, part.shape).sum()
-        return base, volume
+                volume = volume - namespace.broadcast_to(log, part.shape).sum()
+        return base, namespace.asarray(volume)
 
     def position_of(self, unknowns: Unknowns) -> AnyArray:
         """The position at which everything unknown has the given values."""
-        stretch = self._log_stretch(unknowns)
-        moved = _map_matrices(lambda part, log: part if log is None else part * jnp.exp(log), unknowns, stretch)
-        return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(self._free(moved))])
+        namespace, stretch = unknowns.output.__array_namespace__(), self._log_stretch(unknowns)
+        moved = _map_matrices(lambda part, log: part if log is None else part * namespace.exp(log), unknowns, stretch)
+        return namespace.concatenate([leaf.ravel() for leaf in jax.tree.leaves(self._free(moved))])
 
     def log_density(self, position: AnyArray, inputs: AnyArray, targets: AnyArray, weights: AnyArray) -> Scalar:
         """ln p(y, everything unknown) as a density over positions, for rows that count `weights` times."""
@@ -147,7 +147,11 @@ def start_chain(member: Member, widths: tuple[int, ...], num_rows: float) -> Sta
         for width, units in zip(widths, member.guide.widths[1:-1], strict=True)
     )
     coordinates = Coordinates(as_float32(member.model), at_start, is_alive)
-    position, spread = jax.device_get(_positions(coordinates, draws))
+    positions = [
+        coordinates.position_of(jax.tree.map(lambda leaf: np.asarray(leaf[draw]), draws))  # noqa: B023 - at once
+        for draw in range(1 + NUM_DRAWS)
+    ]
+    position, spread = np.asarray(positions[0]), np.std(positions[1:], axis=0)
     learned = np.ravel(at_start.likelihood).size
     spread = np.where(spread > 0, spread, 1.0)  # what fills, and what the guide is sure of
     if learned:  # the likelihood's own parameters come last, and are points of the guide
@@ -156,12 +160,6 @@ def start_chain(member: Member, widths: tuple[int, ...], num_rows: float) -> Sta
 
 
 _draw_many = jax.jit(jax.vmap(draw_unknowns, in_axes=(None, 0)))
-
-
-@jax.jit
-def _positions(coordinates: Coordinates, draws: Unknowns) -> Any:
-    positions = jax.vmap(coordinates.position_of)(draws)
-    return positions[0], positions[1:].std(0)
 
 
 def as_float32(tree: Any) -> Any:

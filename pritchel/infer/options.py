@@ -110,7 +110,7 @@ class Sampling(Settings):
     Parameters
     ----------
     num_warmup : int
-        Iterations in which step size and metric adapt, and in which the chain leaves where the fit ended.
+        Iterations in which step size and metric adapt, and in which the chain leaves where the fit ended; at least 20.
     num_samples : int
         Iterations from which draws are kept, evenly spaced, `num_draws` over all members.
     num_leapfrogs : int
@@ -129,11 +129,11 @@ class Sampling(Settings):
     num_warmup: int = 300
     num_samples: int = 300
     num_leapfrogs: int = 32
-    target_acceptance: float = 0.8
+    target_acceptance: float = 0.9
 
     def check(self) -> None:
         """Raise a ValueError that says what was wanted for the first value that is not."""
-        checks.check_integer("num_warmup", self.num_warmup, at_least=0)
+        checks.check_integer("num_warmup", self.num_warmup, at_least=20)
         checks.check_integer("num_samples", self.num_samples, at_least=1)
         checks.check_integer("num_leapfrogs", self.num_leapfrogs, at_least=1)
         checks.check_number("target_acceptance", self.target_acceptance, above=0, at_most=0.99)

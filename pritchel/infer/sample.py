@@ -12,7 +12,7 @@ from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.infer.chain import Iterations, Trace, run_chunk, schedule, start_state
 from pritchel.infer.checkpoint import Checkpoint, fingerprint
-from pritchel.infer.coordinates import Coordinates, Start, filled_widths, start_chain
+from pritchel.infer.coordinates import Start, filled_widths, start_chain
 from pritchel.infer.elbo import Batch
 from pritchel.infer.trial import Execution, Progress, Status
 from pritchel.model.joint import Unknowns, take_units
@@ -64,8 +64,7 @@ class Chain:
         self.iterations = schedule(plan.num_warmup, plan.num_samples, plan.num_leapfrogs, rng)
         kept = np.linspace(0, plan.num_samples, plan.num_kept, endpoint=False).astype(int)
         self.is_kept = np.isin(np.arange(self.num_iterations), plan.num_warmup + kept)
-        target = np.float32(plan.target_acceptance)
-        self.state: Any = start_state(self.coordinates, batch, start.position, start.deviations, target)
+        self.state: Any = start_state(start.position, start.deviations)
         self.positions: list[np.ndarray] = [np.zeros((0, len(start.position)), np.float32)]
         self.trace: list[np.ndarray] = [np.zeros((0, 3), np.float32)]
         self.done = 0
@@ -86,18 +85,24 @@ class Chain:
         self.state = jax.tree.unflatten(jax.tree.structure(self.state), saved.leaves)
         self.positions, self.trace, self.done = [saved.positions], [saved.trace], len(saved.trace)
 
+    def compile(self) -> None:
+        """Have the program made before many chains ask for it at once."""
+        self._iterate(0)
+
     def run_chunk(self) -> None:
         """Some iterations more."""
         count = min(CHUNK_ITERATIONS, self.num_iterations - self.done)
-        index = np.minimum(self.done + np.arange(CHUNK_ITERATIONS), self.num_iterations - 1)
-        some = Iterations(*(part[index] for part in self.iterations))
-        target = np.float32(self.plan.target_acceptance)
-        state, told = run_chunk(self.state, self.coordinates, self.batch, some, count, self.key_data, target)
+        self.state, told = self._iterate(count)
         told = Trace(*(np.asarray(part)[:count] for part in told))
-        self.state = state
         self.positions.append(told.position[self.is_kept[self.done : self.done + count]])
         self.trace.append(np.stack([told.log_density, told.acceptance, told.is_divergent], 1).astype(np.float32))
         self.done += count
+
+    def _iterate(self, count: int) -> tuple[Any, Trace]:
+        index = np.minimum(self.done + np.arange(CHUNK_ITERATIONS), self.num_iterations - 1)
+        some = Iterations(*(part[index] for part in self.iterations))
+        target = np.float32(self.plan.target_acceptance)
+        return run_chunk(self.state, self.coordinates, self.batch, some, count, self.key_data, target)
 
     def result(self) -> ChainResult:
         """How it went."""
@@ -110,13 +115,9 @@ class Chain:
 
     def draws(self, sizes: tuple[int, ...]) -> Unknowns:
         """The draws so far, of the units that do not only fill, stacked; their layer scales with them."""
-        unknowns = jax.device_get(_unknowns(self.coordinates, np.concatenate(self.positions)))
-        return take_units(unknowns, [np.arange(size) for size in sizes])
-
-
-@jax.jit
-def _unknowns(coordinates: Coordinates, positions: Any) -> Unknowns:
-    return jax.vmap(lambda position: coordinates.unknowns(position)[0])(positions)
+        draws = [self.coordinates.unknowns(position)[0] for position in np.concatenate(self.positions)]
+        stacked = jax.tree.map(lambda *values: np.stack(values), *draws)
+        return take_units(stacked, [np.arange(size) for size in sizes])
 
 
 def sample_members(
@@ -141,6 +142,7 @@ def sample_members(
     def run(index: int) -> None:
         _run(chains[index], index, execution.on_progress, stop, checkpoints[index])
 
+    chains[0].compile()
     if execution.n_jobs == 1 or len(chains) == 1:
         for index in range(len(chains)):
             run(index)
