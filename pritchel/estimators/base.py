@@ -87,7 +87,7 @@ class HorseshoeEstimator(FittedEstimator):
         num_steps = options.fit_settings(len(data.inputs)).num_steps
         with self._execution(options.num_members, num_steps, self.checkpoint) as execution:
             fits = fit_members(data, options, seed, num_classes=num_classes, starts=starts, execution=execution)
-        fits = self._usable(fits, options, num_steps)
+        fits = self._usable(fits, options.num_members, options, num_steps)
         self.posterior_ = Posterior([fit.member for fit in fits], standardizer, seed, int(self.num_draws))
         self._train_data = data
         vars(self).pop("prune_report_", None)
@@ -186,8 +186,8 @@ class HorseshoeEstimator(FittedEstimator):
             Execution(n_jobs, None, None if checkpoint is None else Path(checkpoint)),
         )
 
-    def _usable(self, fits: list[MemberFit], options: Options, num_steps: int) -> list[MemberFit]:
-        return usable_fits(fits, options.num_members, num_steps, options.training.learning_rate)
+    def _usable(self, fits: list[MemberFit], num_asked: int, options: Options, num_steps: int) -> list[MemberFit]:
+        return usable_fits(fits, num_asked, num_steps, options.training.learning_rate)
 
     def _tuning_data(self, X: Any, y: Any, sample_weight: Any) -> Dataset:
         if X is not None:
@@ -205,4 +205,4 @@ class HorseshoeEstimator(FittedEstimator):
         options = self.options()
         with self._execution(len(members), num_steps) as execution:
             fits = fine_tune_members(members, data, options, self.posterior_.seed, num_steps, execution)
-        return [fit.member for fit in self._usable(fits, options, num_steps)]
+        return [fit.member for fit in self._usable(fits, len(members), options, num_steps)]

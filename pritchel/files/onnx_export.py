@@ -8,6 +8,7 @@ import numpy as np
 from pritchel.files.deployed import Deployed
 from pritchel.files.expressions import Expression
 from pritchel.tables.plan import Column
+from pritchel.writing import write_bytes
 
 OPSET, ML_OPSET, IR_VERSION = 18, 3, 9
 
@@ -58,9 +59,7 @@ def write_onnx(model: Deployed, path: Path) -> Path:
     proto = helper.make_model(whole, opset_imports=opsets, ir_version=IR_VERSION, producer_name="pritchel")
     helper.set_model_props(proto, {"targets": ", ".join(model.plan.targets), "classes": ", ".join(model.classes or ())})
     onnx.checker.check_model(proto)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(proto.SerializeToString())
-    return path
+    return write_bytes(path, proto.SerializeToString())
 
 
 def _features(graph: _Graph, columns: tuple[Column, ...]) -> str:

@@ -1,6 +1,7 @@
 """From a table to fitted networks: a pure function of data, options and seed that knows no estimator."""
 
 import hashlib
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -116,8 +117,7 @@ def _run(before: Sequence[Member], trials: list[Trial], settings: FitSettings, e
 
 def _checkpoints(folder: Path, trials: list[Trial], settings: FitSettings) -> list[Checkpoint]:
     """A file a member, marked with a digest of all that its fit depends on."""
-    folder.mkdir(parents=True, exist_ok=True)
-    checkpoints = []
+    checkpoints, is_told = [], threading.Event()
     for index, trial in enumerate(trials):
         arrays: dict[str, np.ndarray] = {}
         parts = [trial.model, trial.guide, tuple(trial.data), tuple(trial.held_out or ()), trial.trainable]
@@ -125,5 +125,5 @@ def _checkpoints(folder: Path, trials: list[Trial], settings: FitSettings) -> li
         digest = hashlib.sha256(text.encode())
         for array in arrays.values():
             digest.update(array.tobytes())
-        checkpoints.append(Checkpoint(folder / f"member-{index + 1}.safetensors", digest.hexdigest()))
+        checkpoints.append(Checkpoint(folder / f"member-{index + 1}.safetensors", digest.hexdigest(), is_told))
     return checkpoints

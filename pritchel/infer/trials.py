@@ -36,11 +36,13 @@ def fit_trials(
         )
 
     if n_jobs == 1 or len(trials) == 1:
-        results = []
-        for index in range(len(trials)):
-            results.append(run(index))
-            if results[-1].status == "interrupted":
-                break
+        results: list[FitResult] = []
+        try:
+            while len(results) < len(trials) and (not results or results[-1].status != "interrupted"):
+                results.append(run(len(results)))
+        except KeyboardInterrupt:  # before the first steps of a trial
+            if not results:
+                raise
         return results
     with ThreadPoolExecutor(n_jobs) as pool:
         futures = [pool.submit(run, index) for index in range(len(trials))]

@@ -151,7 +151,7 @@ class TableModel(BaseEstimator):
         notes, arrays = self._fit_part("fit", estimator, data)
         source = {"table": "a data frame", "rows": len(frame), "without_target": len(data.rows_without_target)}
         source |= {"seed": self.random_state, "holdout": self.holdout}
-        if self.refit and "interrupted" not in estimator.status_ and data.is_held_out.any():
+        if self.refit and not estimator.is_interrupted_ and data.is_held_out.any():
             tell(Message("Fitting again to all rows ..."))
             self._fit_part("refit", estimator, data.none_held_out())
             source["refit"] = True
@@ -253,7 +253,7 @@ class TableModel(BaseEstimator):
     @property
     def is_interrupted(self) -> bool:
         """Whether Ctrl-C cut the fit short."""
-        return "interrupted" in self.estimator_.status_
+        return self.estimator_.is_interrupted_
 
     def known_rows(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Inputs, and targets of shape (rows, targets), of the rows of a table that have all targets."""
