@@ -177,6 +177,29 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON value")
 
 
+def without_infinities(value: Any) -> Any:
+    """JSON values with null for numbers that are not finite, which JSON cannot say."""
+    if isinstance(value, dict):
+        return {name: without_infinities(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_infinities(part) for part in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def with_nans(notes: dict[str, Any]) -> dict[str, Any]:
+    """Notes whose scores and checks have NaN where null was written."""
+    listed = {name: notes[name] for name in ("scores", "checks") if name in notes}
+    return {**notes, **{name: [_with_nans(entry) for entry in entries] for name, entries in listed.items()}}
+
+
+def _with_nans(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_nans(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_with_nans(part) for part in value]
+    return float("nan") if value is None else value
+
+
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that matter to a result."""
     own = {"python": platform.python_version(), "pritchel": __version__}

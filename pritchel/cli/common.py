@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import math
 import os
 import shlex
 import signal
@@ -66,15 +65,9 @@ def as_flag(option: Any) -> str:
 
 def print_json(value: Any) -> None:
     """One JSON object on standard output; what is not finite, which JSON cannot say, is null."""
-    typer.echo(json.dumps(_finite(value), indent=1, allow_nan=False))
+    from pritchel.serial import without_infinities
 
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    typer.echo(json.dumps(without_infinities(value), indent=1, allow_nan=False))
 
 
 def command_words(context: typer.Context, without: Collection[str]) -> list[str]:

@@ -16,20 +16,20 @@ def inspect(model: Annotated[Path, typer.Argument(help="Model folder.")], as_jso
     Exit codes: 0 done; 3 not a sound model.
     """
     with plain_errors():
-        facts = _facts(model)
+        from pritchel.tables.model import TableModel
+
+        facts = describe(TableModel.load(model), str(model))
         if as_json:
             print_json(facts)
         else:
-            _print(facts)
+            show(facts)
 
 
-def _facts(folder: Path) -> dict[str, Any]:
-    from pritchel.tables.model import TableModel
-
-    model = TableModel.load(folder)
+def describe(model: Any, folder: str) -> dict[str, Any]:
+    """What a loaded model is, as plain values."""
     fitted, spec = model.spec_["fitted"], model.spec_
     return {
-        "model": str(folder),
+        "model": folder,
         "estimator": spec["estimator"],
         "created": spec["created"],
         "format_version": spec["format_version"],
@@ -47,7 +47,8 @@ def _facts(folder: Path) -> dict[str, Any]:
     }
 
 
-def _print(facts: dict[str, Any]) -> None:
+def show(facts: dict[str, Any]) -> None:
+    """Print what a model is."""
     from rich.table import Table
 
     from pritchel.cli.scores import scores_table

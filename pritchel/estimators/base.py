@@ -23,6 +23,7 @@ from pritchel.infer.members import Execution, MemberFit, fine_tune_members, fit_
 from pritchel.infer.options import Options, Training
 from pritchel.model.likelihoods import LikelihoodSettings
 from pritchel.posterior import diagnostics
+from pritchel.posterior.draws import max_draws
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import PruneReport, PruneReports, prune
 
@@ -70,6 +71,7 @@ class HorseshoeEstimator(FittedEstimator):
         inputs, targets, weights = self._check_table(X, y, sample_weight, is_fit=True)
         options = self.options()
         checks.check_integer("num_draws", self.num_draws, at_least=1)
+        checks.check_number("num_draws", self.num_draws, at_most=max_draws((inputs.shape[1], *options.hidden, 1)))
         if self.input_limit is not None:
             checks.check_number("input_limit", self.input_limit, at_least=1)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

@@ -1,5 +1,8 @@
 """Draws of whole networks from a fitted guide."""
 
+import itertools
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 
@@ -8,6 +11,8 @@ from pritchel.guide.network import DrawNoise, draw_noise_shapes, draw_weights
 from pritchel.model.network import Weights
 
 BLOCK_DRAWS = 25
+MAX_DRAWS, MAX_DRAWN_WEIGHTS = 10_000, 1_000_000_000  # a pass over the draws takes up to half a minute
+MIN_DRAWS = 200  # of however large a network
 
 
 _draw_block = jax.jit(jax.vmap(draw_weights, in_axes=(None, None, 0)))
@@ -27,6 +32,12 @@ def weight_block(member: Member, seed: tuple[int, ...]) -> Weights:
     noise = noise.take(member.kept)
     weights = jax.device_get(_draw_block(member.model, member.guide, noise))
     return jax.tree.map(lambda leaf: leaf.astype(np.float64), weights)
+
+
+def max_draws(sizes: Sequence[int]) -> int:
+    """How many draws of a network of such layers, inputs and outputs among them, predictions can be made from."""
+    num_weights = sum((rows + 1) * columns for rows, columns in itertools.pairwise(sizes))
+    return int(np.clip(MAX_DRAWN_WEIGHTS // num_weights, MIN_DRAWS, MAX_DRAWS))
 
 
 def take_turns(parts: list[Weights], num_draws: int) -> Weights:

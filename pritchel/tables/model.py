@@ -20,6 +20,7 @@ from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.posterior.diagnostics import input_norms
 from pritchel.posterior.evaluate import Evaluation
+from pritchel.serial import FileError
 from pritchel.settings import name_of
 from pritchel.tables.cells import listed
 from pritchel.tables.encode import encode_inputs, known_labels, target_values
@@ -232,9 +233,12 @@ class TableModel(BaseEstimator):
         """The model of a folder that has been read."""
         if not isinstance(saved.model, (HorseshoeRegressor, HorseshoeClassifier)):
             raise TableError(f"{path} holds a {type(saved.model).__name__}, which does not predict from tables.")
-        plan = plan_arrays(saved.model) if saved.table is None else TablePlan.from_json(saved.table)
+        try:
+            plan = plan_arrays(saved.model) if saved.table is None else TablePlan.from_json(saved.table)
+        except TableError as error:
+            raise FileError(f"{path} cannot be loaded: {error}") from None
         if len(plan.feature_names()) != saved.model.n_features_in_:
-            raise TableError(f"{path}: the columns in spec.json do not make the inputs of the network.")
+            raise FileError(f"{path} cannot be loaded: its columns do not make the inputs of the network.")
         return cls.of(saved.model, plan, saved.notes, saved.arrays, saved.spec)
 
     def input_norms(self) -> dict[str, float]:
