@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from pritchel.compile_cache import require_own_process
 from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.run import fit
 from pritchel.infer.trial import FitResult, FitSettings, Progress, Trial
@@ -22,6 +23,7 @@ def fit_trials(
     Each trial runs exactly the program it would run alone, so it gives the same numbers to the bit, and trials may
     differ in rows, seeds and hyper-parameters. (Batching trials by `vmap` gives neither, nor a second core.)
     """
+    require_own_process()
     stop = threading.Event()
 
     def run(index: int) -> FitResult:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
+from pritchel.compile_cache import keep_few_programs, require_own_process
 from pritchel.guide.member import Member
 from pritchel.guide.network import DrawNoise, draw_noise_shapes, draw_weights
 from pritchel.model.network import Weights
@@ -30,6 +31,8 @@ def weight_block(member: Member, seed: tuple[int, ...]) -> Weights:
         draw_noise_shapes(member.guide, member.offered),
     )
     noise = noise.take(member.kept)
+    require_own_process()
+    keep_few_programs(_draw_block, member.model, member.guide, noise)
     weights = jax.device_get(_draw_block(member.model, member.guide, noise))
     return jax.tree.map(lambda leaf: leaf.astype(np.float64), weights)
 

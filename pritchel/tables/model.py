@@ -233,10 +233,7 @@ class TableModel(BaseEstimator):
         """The model of a folder that has been read."""
         if not isinstance(saved.model, (HorseshoeRegressor, HorseshoeClassifier)):
             raise TableError(f"{path} holds a {type(saved.model).__name__}, which does not predict from tables.")
-        try:
-            plan = plan_arrays(saved.model) if saved.table is None else TablePlan.from_json(saved.table)
-        except TableError as error:
-            raise FileError(f"{path} cannot be loaded: {error}") from None
+        plan = plan_arrays(saved.model) if saved.table is None else TablePlan.from_json(saved.table)
         if len(plan.feature_names()) != saved.model.n_features_in_:
             raise FileError(f"{path} cannot be loaded: its columns do not make the inputs of the network.")
         return cls.of(saved.model, plan, saved.notes, saved.arrays, saved.spec)
