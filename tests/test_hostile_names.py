@@ -139,3 +139,15 @@ def test_an_unusable_cache_stops_nothing(fitted, tmp_path):
     assert result.returncode == 0, result.stderr
     assert result.stderr.count("PRITCHEL_CACHE") == 1
     assert result.stderr.startswith("Note: ")
+
+
+def test_formulas_are_quoted_if_asked_for(fitted, tmp_path):
+    path = fitted.save(tmp_path / "m")
+    frame = pd.DataFrame(np.zeros((2, 3)), columns=["x1", "x2", "x3"]).assign(**{"=id": ["=1+1", "plain"]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ["predict", path, tmp_path / "t.csv", "--id", "=id"]
+    plain = run(*words).stdout.splitlines()
+    assert [line.split(",")[0] for line in plain] == ["=id", "=1+1", "plain"]
+    quoted = run(*words, "--quote-formulas").stdout.splitlines()
+    assert [line.split(",")[0] for line in quoted] == ["'=id", "'=1+1", "plain"]
+    assert [line.split(",")[1:] for line in quoted] == [line.split(",")[1:] for line in plain]

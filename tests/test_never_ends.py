@@ -54,7 +54,7 @@ def test_a_fit_in_a_forked_process_is_refused_with_advice():
     os._exit(2)
     """
     words = [sys.executable, "-c", textwrap.dedent(code)]
-    assert subprocess.run(words, timeout=120, cwd=os.getcwd()).returncode == 7
+    assert subprocess.run(words, timeout=600, cwd=os.getcwd()).returncode == 7
 
 
 def test_programs_of_many_widths_do_not_pile_up(monkeypatch):

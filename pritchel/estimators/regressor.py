@@ -90,6 +90,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         How each member's fit ended.
     num_skipped_steps_ : int
         Steps skipped because they were not finite.
+    is_interrupted_ : bool
+        Whether Ctrl-C cut the fit short, in a member or before there were as many as asked for.
     is_collapsed_ : bool
         Whether the fit is no better than the constant predictor on its training rows.
     prune_report_ : PruneReports
