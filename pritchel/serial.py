@@ -7,7 +7,6 @@ process or through the entry-point group `pritchel`. A file names classes; it ne
 import dataclasses
 import importlib.metadata
 import json
-import os
 import platform
 import sys
 from pathlib import Path
@@ -16,10 +15,10 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import load, save
 
 from pritchel import __version__
+from pritchel.writing import write_bytes
 
 MAX_TEXT_BYTES = 2**26
 Arrays = dict[str, np.ndarray]
@@ -135,26 +134,35 @@ def _is_current(kind: type) -> bool:
     return getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
 
 
+def pack_arrays(arrays: Arrays, metadata: Any = None) -> bytes:
+    """The bytes of a safetensors file with arrays, and JSON beside them."""
+    text = None if metadata is None else {"json": json.dumps(metadata)}
+    return save({name: np.asarray(array, order="C") for name, array in arrays.items()}, text)
+
+
+def parse_arrays(data: bytes, name: str) -> tuple[Arrays, Any]:
+    """The arrays in the bytes of a file and the JSON beside them (None: there is none)."""
+    try:
+        arrays = load(data)
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        text = header.get("__metadata__", {}).get("json")
+    except (Exception, MemoryError) as error:  # the package's own errors are of many kinds
+        raise FileError(f"{name} cannot be read ({error})") from None
+    return arrays, None if text is None else read_json(text)
+
+
 def write_arrays(path: Path, arrays: Arrays, metadata: Any = None) -> None:
     """Write arrays, and JSON beside them, to a file that is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    text = None if metadata is None else {"json": json.dumps(metadata)}
-    save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, temporary, text)
-    temporary.chmod(0o644)
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    write_bytes(path, pack_arrays(arrays, metadata))
 
 
 def read_arrays(path: Path) -> tuple[Arrays, Any]:
     """The arrays of a file and the JSON beside them (None: there is none)."""
     try:
-        with safe_open(path, "numpy") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-            text = (file.metadata() or {}).get("json")
-    except (SafetensorError, OSError, TypeError, ValueError, KeyError, AttributeError, MemoryError) as error:
-        raise FileError(f"{path.name} cannot be read ({error})") from None
-    return arrays, None if text is None else read_json(text)
+        data = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path.name} cannot be read ({error.strerror or error})") from None
+    return parse_arrays(data, path.name)
 
 
 def read_json(text: str) -> Any:
@@ -167,6 +175,29 @@ def read_json(text: str) -> Any:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON value")
+
+
+def without_infinities(value: Any) -> Any:
+    """JSON values with null for numbers that are not finite, which JSON cannot say."""
+    if isinstance(value, dict):
+        return {name: without_infinities(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_infinities(part) for part in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def with_nans(notes: dict[str, Any]) -> dict[str, Any]:
+    """Notes whose scores and checks have NaN where null was written."""
+    listed = {name: notes[name] for name in ("scores", "checks") if name in notes}
+    return {**notes, **{name: [_with_nans(entry) for entry in entries] for name, entries in listed.items()}}
+
+
+def _with_nans(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_nans(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_with_nans(part) for part in value]
+    return float("nan") if value is None else value
 
 
 def versions() -> dict[str, str]:

@@ -275,7 +275,8 @@ def test_ctrl_c_keeps_the_fit_so_far(workplace, tmp_path):
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert "Interrupted" in errors
-    assert HorseshoeRegressor.load(tmp_path / "m").status_ == ["interrupted"]
+    assert HorseshoeRegressor.load(tmp_path / "m.partial" / "model").status_ == ["interrupted"]
+    assert not (tmp_path / "m").exists()
 
 
 def test_demo_prints_the_table_and_draws_the_picture(tmp_path, monkeypatch):

@@ -87,7 +87,7 @@ def test_a_write_that_fails_leaves_the_old_model(fitted, copied, monkeypatch):
     def no_space(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folder, "write_arrays", no_space)
+    monkeypatch.setattr(folder, "write_bytes", no_space)
     with pytest.raises(OSError, match="No space"):
         fitted.save(copied, overwrite=True)
     assert {file.name: file.read_bytes() for file in copied.iterdir()} == before

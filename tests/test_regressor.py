@@ -207,8 +207,9 @@ def test_compile_cache_is_off_unless_named(tmp_path, monkeypatch):
     finally:
         jax.config.update("jax_compilation_cache_dir", None)
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="PRITCHEL_CACHE"):
-        use_compile_cache(tmp_path / "file" / "below")
+    for unusable in (tmp_path / "file" / "below", tmp_path / "file", "~nobody-of-that-name/x", "a\0b"):
+        with pytest.warns(UserWarning, match="PRITCHEL_CACHE"):
+            assert use_compile_cache(unusable) is None
 
 
 def test_gaussian_prior_has_nothing_to_prune(table):

@@ -10,7 +10,7 @@ import pritchel
 PACKAGE = Path(pritchel.__file__).parent
 # What stands below all rooms, then the rooms in the order in which a table becomes a report.
 ROOMS = (
-    ("shapes", "numerics", "compile_cache", "settings", "checks", "serial", "folder"),
+    ("shapes", "numerics", "compile_cache", "settings", "checks", "writing", "serial", "folder"),
     ("data",),
     ("model",),
     ("guide",),

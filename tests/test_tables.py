@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pritchel.serial import FileError
 from pritchel.tables.cells import MISSING
 from pritchel.tables.encode import encode_inputs, target_values
 from pritchel.tables.messages import TableError
@@ -65,7 +66,7 @@ def test_a_plan_survives_json_and_the_order_of_columns_does_not_matter(frame):
     assert again == plan
     np.testing.assert_array_equal(encode_inputs(again, frame[frame.columns[::-1]]), encode_inputs(plan, frame))
     for broken in ({}, {"columns": [{}]}, {**plan.to_json(), "columns": 3}):
-        with pytest.raises(TableError, match="not sound"):
+        with pytest.raises(FileError, match="not sound"):
             TablePlan.from_json(broken)
 
 
@@ -87,7 +88,7 @@ def test_folders_that_told_reasons_in_sentences_are_still_read(frame):
         "gap": "empty",
     }
     assert TablePlan.from_json({**now, "left_out": once}) == plan
-    with pytest.raises(TableError, match="not sound"):
+    with pytest.raises(FileError, match="not sound"):
         TablePlan.from_json({**now, "left_out": {"row_id": "a mood"}})
 
 

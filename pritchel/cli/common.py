@@ -1,9 +1,12 @@
 """What the commands share: exit codes, messages on standard error, errors as sentences, the words of a command."""
 
+import importlib
 import json
 import os
 import shlex
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -12,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 FAILED, BAD_INPUT, BAD_MODEL, INTERRUPTED = 1, 2, 3, 130
+CACHE_TROUBLE = ("Error reading persistent", "Error writing persistent")  # as JAX begins, a file of its cache at a time
 FLAGS = {
     "na_values": "--na-value",
     "quantiles": "--quantile",
@@ -27,7 +31,25 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is al
 
 def say(text: str) -> None:
     """Tell the person at the terminal; standard output is for results."""
-    typer.echo(text, err=True)
+    typer.echo(visible(text), err=True)
+
+
+def put(text: str) -> None:
+    """A line of results on standard output."""
+    typer.echo(visible(text))
+
+
+def visible(text: str) -> str:
+    """The text with control characters spelled out: a name from a file does nothing to the terminal."""
+    spelled = (ascii(each)[1:-1] if not each.isprintable() and each not in " \n\t" else each for each in str(text))
+    return "".join(spelled)
+
+
+def console() -> Any:
+    """Where tables are printed; square brackets in a name are square brackets."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False)
 
 
 def tell(message: Any) -> None:
@@ -42,8 +64,10 @@ def as_flag(option: Any) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on standard output."""
-    typer.echo(json.dumps(value, indent=1))
+    """One JSON object on standard output; what is not finite, which JSON cannot say, is null."""
+    from pritchel.serial import without_infinities
+
+    typer.echo(json.dumps(without_infinities(value), indent=1, allow_nan=False))
 
 
 def command_words(context: typer.Context, without: Collection[str]) -> list[str]:
@@ -68,16 +92,59 @@ def command_words(context: typer.Context, without: Collection[str]) -> list[str]
 
 @contextmanager
 def warnings_told() -> Iterator[None]:
-    """Tell the library's warnings in words, as they come."""
+    """Tell the library's warnings in words, as they come; of the cache of compiled programs, one in all."""
+    is_cache_told = False
+
+    def show(message: Any, *_args: Any, **_rest: Any) -> None:
+        nonlocal is_cache_told
+        text = str(message)
+        if text.startswith(CACHE_TROUBLE):
+            if is_cache_told:
+                return
+            is_cache_told = True
+            text = (
+                "the folder that PRITCHEL_CACHE names is damaged, or cannot be written to. Programs are compiled anew; "
+                f"to mend it, delete its files. The first that failed: {text[:200]}"
+            )
+        say(f"Note: {text}")
+
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_args, **_rest: say(f"Note: {message}")
+        warnings.showwarning = show
         yield
 
 
 @contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back until the end: packages that are being imported may swallow it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
+
+
+@contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn what a user can mend into one sentence and an exit code."""
+    """Turn what a user can mend into one sentence and an exit code, and warnings into notes."""
+    try:
+        with warnings_told(), interrupts_held():
+            importlib.import_module("pritchel.tables.model")  # and all that is heavy with it
+        with warnings_told(), _errors_as_sentences():
+            yield
+    except KeyboardInterrupt:
+        say("Interrupted; nothing was written.")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _errors_as_sentences() -> Iterator[None]:
     from pritchel.serial import FileError
     from pritchel.tables.messages import TableError
 
@@ -98,6 +165,3 @@ def plain_errors() -> Iterator[None]:
     except (FloatingPointError, OSError) as error:
         say(f"Error: {error}")
         raise typer.Exit(FAILED) from None
-    except KeyboardInterrupt:
-        say("Interrupted; nothing was written.")
-        raise typer.Exit(INTERRUPTED) from None

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import AsJson, NaValues, plain_errors, print_json
+from pritchel.cli.common import AsJson, NaValues, console, plain_errors, print_json, visible
 
 
 def evaluate(
@@ -23,7 +23,6 @@ def evaluate(
     Exit codes: 0 done; 2 wrong table; 3 not a sound model.
     """
     with plain_errors():
-        from rich.console import Console
         from rich.table import Table
 
         from pritchel.cli.scores import checks_table, scores_table
@@ -42,13 +41,12 @@ def evaluate(
         if as_json:
             print_json({"model": str(model), **notes, "calibration": curves})
             return
-        console = Console()
-        console.print(scores_table(notes["scores"], notes["num_scored"], "Scores"))
+        console().print(scores_table(notes["scores"], notes["num_scored"], "Scores"))
         for name, curve in curves.items():
-            shown = Table(title=f"Calibration of {name}: rows inside central intervals")
+            shown = Table(title=f"Calibration of {visible(name)}: rows inside central intervals")
             shown.add_column("interval", justify="right")
             shown.add_column("holds", justify="right")
             for nominal, observed in list(zip(curve["nominal"], curve["observed"], strict=True))[1::4]:
                 shown.add_row(f"{nominal:.0%}", f"{observed:.0%}")
-            console.print(shown)
-        console.print(checks_table(notes["checks"]))
+            console().print(shown)
+        console().print(checks_table(notes["checks"]))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import Overwrite, plain_errors, say
+from pritchel.cli.common import Overwrite, plain_errors, put, say
 
 
 def export(
@@ -42,4 +42,4 @@ def export(
         if present > 2 * in_use:
             say(f"Note: {present} units are present and {in_use} in use; `pritchel prune` first makes a smaller file.")
         path = writers[kind](deployed(loaded.estimator_, loaded.plan_), output)
-        typer.echo(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB)")
+        put(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB)")

@@ -1,6 +1,7 @@
 """`pritchel fit`: from a table to a model folder."""
 
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,16 +13,18 @@ from pritchel.cli.common import (
     NaValues,
     Overwrite,
     command_words,
+    console,
     plain_errors,
     print_json,
+    put,
     say,
     tell,
-    warnings_told,
 )
 from pritchel.cli.options import with_estimator_options
 
 # What a command says about this run of it, not about the model.
 OF_THE_RUN = ("output", "overwrite", "resume", "quiet", "as_json")
+SO_FAR = "model"  # of an interrupted fit, in its folder beside the model
 
 
 @with_estimator_options
@@ -61,8 +64,9 @@ def fit(
     Missing values and categories are taken care of; constant and id-like columns are left out and named; dates are
     refused with advice. A part of the rows is held out to score the fit against the constant predictor.
 
-    Ctrl-C keeps what is fitted so far. The state of the fit is kept beside the model every few seconds: after a crash,
-    the same command with --resume goes on from there, to the same result.
+    The state of the fit is kept every few seconds in a folder beside the model, OUTPUT.partial: after a crash or Ctrl-C
+    the same command with --resume goes on from there, to the same result. What Ctrl-C leaves of a fit can be used as
+    the model OUTPUT.partial/model; only a finished fit takes OUTPUT's place.
 
     Example: pritchel fit houses.csv --target price -o houses-model
 
@@ -73,8 +77,9 @@ def fit(
         from pritchel.tables.model import TableModel
         from pritchel.tables.read import read_table
         from pritchel.tables.training import asks_for_classes
+        from pritchel.writing import owned
 
-        partial = _room_for_checkpoints(output, resume, overwrite)
+        partial = _partial(output, resume, overwrite)
         frame = read_table(table, na_value or [])
         arguments |= {"random_state": seed, "progress": not (quiet or as_json), "checkpoint": partial}
         if likelihood not in ("auto", "categorical"):
@@ -89,35 +94,75 @@ def fit(
             refit=refit,
             random_state=seed,
         )
-        with warnings_told():
+        with owned(output):
+            _partial(output, resume, overwrite)
+            if not resume:
+                _remove_partial(partial)
             model.fit(frame, target, say=tell)
-        model.notes_["source"] |= {"table": table, "command": command_words(context, without=OF_THE_RUN)}
-        model.save(output, overwrite=overwrite)
-        if not model.is_interrupted:
-            shutil.rmtree(partial, ignore_errors=True)
-        facts = _facts(model, output)
+            model.notes_["source"] |= {"table": table, "command": command_words(context, without=OF_THE_RUN)}
+            if model.is_interrupted:
+                model.save(partial / SO_FAR, overwrite=True)
+            else:
+                _save(model, output, partial, overwrite)
+                _remove_partial(partial)
+        facts = _facts(model, partial / SO_FAR if model.is_interrupted else output)
         if as_json:
             print_json(facts)
         else:
             _print(facts)
     if facts["is_interrupted"]:
-        say(f"Interrupted: {output} holds what was fitted. The same command with --resume --overwrite goes on.")
+        say(f"Interrupted: {facts['model']} holds what was fitted. The same command with --resume goes on.")
         raise typer.Exit(INTERRUPTED)
 
 
-def _room_for_checkpoints(output: Path, resume: bool, overwrite: bool) -> Path:
-    """The folder beside the model for a fit under way, once it is sure that neither is in use."""
+def _partial(output: Path, resume: bool, overwrite: bool) -> Path:
+    """The folder beside the model for a fit under way, once it is sure that neither place is taken."""
     from pritchel.folder import require_free
 
     require_free(output, overwrite)
     partial = output.with_name(f"{output.name}.partial")
-    if partial.exists() and not resume:
-        if not overwrite:
-            raise FileExistsError(
-                f"{partial} holds an unfinished fit. Add --resume to go on from it, or --overwrite to discard it."
-            )
-        shutil.rmtree(partial)
+    if partial.exists() and not partial.is_dir():
+        raise FileExistsError(f"{partial} is in the way: the state of the fit goes into a folder of that name.")
+    if _parts_of(partial) and not (resume or overwrite):
+        raise FileExistsError(
+            f"{partial} holds an unfinished fit. Add --resume to go on from it, or --overwrite to discard it."
+        )
     return partial
+
+
+def _parts_of(partial: Path) -> list[Path]:
+    """What of a folder is an unfinished fit; the rest is somebody else's."""
+    from pritchel.folder import is_model_folder
+
+    so_far = partial / SO_FAR
+    return [*partial.glob("*fit/member-*.safetensors"), *([so_far] if is_model_folder(so_far) else [])]
+
+
+def _remove_partial(partial: Path) -> None:
+    """Remove an unfinished fit, and the folders that are then empty."""
+    for part in _parts_of(partial):
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
+    for folder in (partial / "fit", partial / "refit", partial):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _save(model: Any, output: Path, partial: Path, overwrite: bool) -> None:
+    """Write the model, or say where the fit is if that cannot be."""
+    try:
+        model.save(output, overwrite=overwrite)
+    except (OSError, ValueError) as error:
+        places = f"The state of the fit is in {partial}; --resume goes on from it." if _parts_of(partial) else ""
+        try:
+            elsewhere = model.save(Path(tempfile.mkdtemp(prefix="pritchel-")) / "model")
+            places = f"The model is in {elsewhere} instead. {places}"
+        except (OSError, ValueError):
+            places = places or "There was no room for it anywhere else."
+        why = getattr(error, "strerror", None) or error
+        raise OSError(f"The fit is done, but {output} could not be written ({why}). {places}") from error
 
 
 def _facts(model: Any, output: Path) -> dict[str, Any]:
@@ -141,18 +186,16 @@ def _facts(model: Any, output: Path) -> dict[str, Any]:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    from rich.console import Console
-
     from pritchel.cli.scores import scores_table
 
     numbers = [name for name, kind in facts["inputs"].items() if kind == "number"]
     categories = [name for name, kind in facts["inputs"].items() if kind == "category"]
-    typer.echo(f"Inputs: {len(numbers)} number(s)" + (f", {len(categories)} category column(s)" if categories else ""))
+    put(f"Inputs: {len(numbers)} number(s)" + (f", {len(categories)} category column(s)" if categories else ""))
     for name, reason in facts["left_out"].items():
-        typer.echo(f"Left out: {name} ({reason})")
+        put(f"Left out: {name} ({reason})")
     for index, (kept, offered) in enumerate(zip(facts["units_kept"], facts["units_offered"], strict=True)):
         layers = ", ".join(f"{in_use} of {count}" for in_use, count in zip(kept, offered, strict=True))
-        typer.echo(f"Network {index + 1}: hidden units in use {layers}")
+        put(f"Network {index + 1}: hidden units in use {layers}")
     if facts.get("scores"):
-        Console().print(scores_table(facts["scores"], facts["num_scored"], "On rows held out from the fit"))
-    typer.echo(f"Written: {facts['model']}  (next: pritchel predict {facts['model']} NEW.csv -o OUT.csv)")
+        console().print(scores_table(facts["scores"], facts["num_scored"], "On rows held out from the fit"))
+    put(f"Written: {facts['model']}  (next: pritchel predict {facts['model']} NEW.csv -o OUT.csv)")

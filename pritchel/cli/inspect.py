@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pritchel.cli.common import AsJson, plain_errors, print_json
+from pritchel.cli.common import AsJson, console, plain_errors, print_json, put, visible
 
 
 def inspect(model: Annotated[Path, typer.Argument(help="Model folder.")], as_json: AsJson = False) -> None:
@@ -16,20 +16,20 @@ def inspect(model: Annotated[Path, typer.Argument(help="Model folder.")], as_jso
     Exit codes: 0 done; 3 not a sound model.
     """
     with plain_errors():
-        facts = _facts(model)
+        from pritchel.tables.model import TableModel
+
+        facts = describe(TableModel.load(model), str(model))
         if as_json:
             print_json(facts)
         else:
-            _print(facts)
+            show(facts)
 
 
-def _facts(folder: Path) -> dict[str, Any]:
-    from pritchel.tables.model import TableModel
-
-    model = TableModel.load(folder)
+def describe(model: Any, folder: str) -> dict[str, Any]:
+    """What a loaded model is, as plain values."""
     fitted, spec = model.spec_["fitted"], model.spec_
     return {
-        "model": str(folder),
+        "model": folder,
         "estimator": spec["estimator"],
         "created": spec["created"],
         "format_version": spec["format_version"],
@@ -52,39 +52,36 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _print(facts: dict[str, Any]) -> None:
-    from rich.console import Console
+def show(facts: dict[str, Any]) -> None:
+    """Print what a model is."""
     from rich.table import Table
 
     from pritchel.cli.scores import scores_table
 
-    console = Console()
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    typer.echo(
-        f"{facts['model']}: a {facts['estimator']} for {', '.join(facts['targets'])}, written {facts['created']}"
-    )
-    typer.echo(f"Format version {facts['format_version']}; {versions}")
+    put(f"{facts['model']}: a {facts['estimator']} for {', '.join(facts['targets'])}, written {facts['created']}")
+    put(f"Format version {facts['format_version']}; {versions}")
     rows = zip(facts["units_in_use"], facts["units_present"], facts["units_offered"], facts["status"], strict=False)
     for index, (in_use, present, offered, status) in enumerate(rows):
         layers = ", ".join(
             f"{a} of {c}" + (f" ({b} present)" if b != a else "")
             for a, b, c in zip(in_use, present, offered, strict=True)
         )
-        typer.echo(f"Network {index + 1}: hidden units in use {layers}; fit {status}")
-    typer.echo(_sentence(facts["inference"]))
+        put(f"Network {index + 1}: hidden units in use {layers}; fit {status}")
+    put(_sentence(facts["inference"]))
     if facts["is_collapsed"]:
-        typer.echo("The fit is no better than the constant predictor on its own rows.")
+        put("The fit is no better than the constant predictor on its own rows.")
     use = list(facts["use_of_inputs"].items())
     shown = use if len(use) <= 16 else [*use[:8], ("...", None), *use[-8:]]
     table = Table(title="Inputs, most used first")
     table.add_column("column")
     table.add_column("weight norm", justify="right")
     for name, value in shown:
-        table.add_row(name, "" if value is None else f"{value:.3g}")
-    console.print(table)
+        table.add_row(visible(name), "" if value is None else f"{value:.3g}")
+    console().print(table)
     for name, reason in facts["left_out"].items():
-        typer.echo(f"Left out: {name} ({reason})")
+        put(f"Left out: {name} ({reason})")
     if facts["notes"].get("scores"):
-        console.print(
+        console().print(
             scores_table(facts["notes"]["scores"], facts["notes"]["num_scored"], "On rows held out from the fit")
         )

@@ -21,6 +21,9 @@ def predict(
         list[str] | None, typer.Option("--id", help="A column to copy to the output; again for more.")
     ] = None,
     na_value: NaValues = None,
+    quote_formulas: Annotated[
+        bool, typer.Option("--quote-formulas", help="A quote before texts that a spreadsheet would run as a formula.")
+    ] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Predict every row of a table: mean, sd and quantiles (5, 50 and 95 % unless told otherwise).
@@ -33,10 +36,11 @@ def predict(
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model; 130 interrupted.
     """
     with plain_errors():
-        _predict(model, table, output, quantile or [0.05, 0.5, 0.95], row_id, na_value or [], overwrite)
+        levels = quantile or [0.05, 0.5, 0.95]
+        _predict(model, table, output, levels, row_id, na_value or [], overwrite, quote_formulas)
 
 
-def _predict(folder, table, output, levels, row_ids, na_values, overwrite) -> None:
+def _predict(folder, table, output, levels, row_ids, na_values, overwrite, quote_formulas) -> None:
     import time
 
     import pandas as pd
@@ -48,7 +52,7 @@ def _predict(folder, table, output, levels, row_ids, na_values, overwrite) -> No
 
     model = TableModel.load(folder)
     num_rows, told, start = 0, False, time.monotonic()
-    with table_writer(output, overwrite) as write:
+    with table_writer(output, overwrite, quote_formulas) as write:
         for piece in iter_table(table, na_values):
             ids = row_ids or [name for name in model.plan_.ids if name in piece.columns]
             missing = [name for name in ids if name not in piece.columns]

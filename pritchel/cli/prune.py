@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import AsJson, NaValues, Overwrite, plain_errors, print_json, warnings_told
+from pritchel.cli.common import AsJson, NaValues, Overwrite, plain_errors, print_json, put
 
 
 def prune(
@@ -35,12 +35,11 @@ def prune(
         require_free(output, overwrite)
         large = TableModel.load(model)
         frame = None if table is None else read_table(table, na_value or [])
-        with warnings_told():
-            small = large.prune(threshold, probability, fine_tune, frame=frame)
+        small = large.prune(threshold, probability, fine_tune, frame=frame)
         small.save(output, overwrite=overwrite)
         reports = small.estimator_.prune_report_
         if as_json:
             print_json({"model": str(output), "reports": [one._asdict() for one in reports]})
         else:
-            typer.echo(str(reports))
-            typer.echo(f"Written: {output}")
+            put(str(reports))
+            put(f"Written: {output}")

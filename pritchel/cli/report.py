@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import NaValues, Overwrite, plain_errors
+from pritchel.cli.common import NaValues, Overwrite, plain_errors, put
 
 
 def report(
@@ -32,10 +32,12 @@ def report(
             import matplotlib  # noqa: F401
         except ImportError:
             raise ValueError("The report draws pictures and needs matplotlib: pip install 'pritchel[plots]'.") from None
-        if any(folder.glob("*.jsonl")):
+        from pritchel.folder import is_model_folder
+
+        if not is_model_folder(folder) and any(folder.glob("*.jsonl")):
             from pritchel.report.reproduction_page import reproduction_page
 
-            typer.echo(f"Written: {reproduction_page(folder).write(output)}")
+            put(f"Written: {reproduction_page(folder).write(output)}")
             return
         from pritchel.report.model_page import model_page
         from pritchel.tables.model import TableModel
@@ -43,4 +45,4 @@ def report(
 
         model = TableModel.load(folder)
         frame = None if table is None else read_table(table, na_value or [])
-        typer.echo(f"Written: {model_page(model, frame, folder.resolve().name).write(output)}")
+        put(f"Written: {model_page(model, frame, folder.resolve().name).write(output)}")

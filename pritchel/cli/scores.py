@@ -4,6 +4,10 @@ from typing import Any
 
 from rich.table import Table
 
+from pritchel.cli.common import visible
+
+MAX_CHECKS = 40  # of thousands of classes, each of which has one
+
 
 def scores_table(scores: list[dict[str, Any]], num_rows: int, title: str) -> Table:
     """Each target's scores beside the constant predictor's."""
@@ -16,7 +20,7 @@ def scores_table(scores: list[dict[str, Any]], num_rows: int, title: str) -> Tab
         table.add_column(column, justify="left" if column in ("target", "") else "right")
     for score in scores:
         table.add_row(
-            score["target"],
+            visible(score["target"]),
             "model",
             f"{score['rmse']:.4g}",
             f"{score['log_likelihood']:.3f}",
@@ -37,7 +41,7 @@ def _class_table(scores: list[dict[str, Any]], num_rows: int, title: str) -> Tab
         table.add_column(column, justify="left" if column in ("target", "") else "right")
     for score in scores:
         figures = (f"{score['log_likelihood']:.3f}", f"{score['brier']:.3f}", f"{score['calibration_error']:.3f}")
-        table.add_row(score["target"], "model", f"{score['accuracy']:.1%}", *figures)
+        table.add_row(visible(score["target"]), "model", f"{score['accuracy']:.1%}", *figures)
         constant = (f"{score['constant_accuracy']:.1%}", f"{score['constant_log_likelihood']:.3f}")
         table.add_row("", "constant predictor", *constant, "", "")
     return table
@@ -50,7 +54,10 @@ def checks_table(checks: list[dict[str, Any]]) -> Table:
     )
     for column in ("target", "statistic", "observed", "nine in ten made-up"):
         table.add_column(column, justify="left" if column in ("target", "statistic") else "right")
-    for check in checks:
+    for check in checks[:MAX_CHECKS]:
         spread = f"{check['lower']:.4g} to {check['upper']:.4g}"
-        table.add_row(check["target"], check["statistic"], f"{check['observed']:.4g}", spread)
+        names = (visible(check["target"]), visible(check["statistic"]))
+        table.add_row(*names, f"{check['observed']:.4g}", spread)
+    if len(checks) > MAX_CHECKS:
+        table.add_row("...", f"and {len(checks) - MAX_CHECKS:,} more", "", "")
     return table

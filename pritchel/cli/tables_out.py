@@ -12,10 +12,18 @@ import pandas as pd
 
 from pritchel.tables.messages import TableError
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
 
 @contextmanager
-def table_writer(output: str, overwrite: bool) -> Iterator[Callable[[pd.DataFrame], None]]:
-    """A function that appends rows to the output."""
+def table_writer(
+    output: str, overwrite: bool, quotes_formulas: bool = False
+) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """A function that appends rows to the output; a spreadsheet runs no text of it if `quotes_formulas`."""
+    if quotes_formulas:
+        with table_writer(output, overwrite) as append:
+            yield lambda frame: append(_with_quoted_formulas(frame))
+        return
     if output == "-":
         yield _csv_appender(sys.stdout, None)
         return
@@ -36,6 +44,16 @@ def table_writer(output: str, overwrite: bool) -> Iterator[Callable[[pd.DataFram
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _with_quoted_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Texts and names that begin as a formula does, with a quote before them, which spreadsheets do not show."""
+
+    def quoted(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+
+    safe = frame.apply(lambda column: column.map(quoted) if column.dtype.kind not in "biuf" else column)
+    return safe.set_axis([quoted(name) for name in frame.columns], axis=1)
 
 
 def _csv_appender(where: Any, compression: Literal["gzip"] | None) -> Callable[[pd.DataFrame], None]:

@@ -58,7 +58,11 @@ class Standardizer(NamedTuple):
 def _location_scale(columns: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     share = weights / weights.sum()
     mean = share @ columns
-    scale = np.sqrt(share @ (columns - mean) ** 2)
+    with np.errstate(over="ignore"):
+        scale = np.sqrt(share @ (columns - mean) ** 2)
+    if not np.isfinite(scale).all():  # squares of 1e300
+        largest = np.maximum(np.abs(columns - mean).max(0), 1.0)
+        scale = np.where(np.isfinite(scale), scale, largest * np.sqrt(share @ ((columns - mean) / largest) ** 2))
     # A spread within rounding of the mean is a constant column, not a signal to blow up.
     is_constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
     return mean, np.where(is_constant, 1.0, scale)

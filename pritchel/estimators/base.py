@@ -26,6 +26,7 @@ from pritchel.infer.trial import Execution
 from pritchel.model.likelihoods import LikelihoodSettings
 from pritchel.posterior import diagnostics
 from pritchel.posterior.convergence import report_sampling
+from pritchel.posterior.draws import max_draws
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import PruneReport, PruneReports, prune
 
@@ -77,6 +78,7 @@ class HorseshoeEstimator(FittedEstimator):
         inputs, targets, weights = self._check_table(X, y, sample_weight, is_fit=True)
         options = self.options()
         checks.check_integer("num_draws", self.num_draws, at_least=1)
+        checks.check_number("num_draws", self.num_draws, at_most=max_draws((inputs.shape[1], *options.hidden, 1)))
         if self.input_limit is not None:
             checks.check_number("input_limit", self.input_limit, at_least=1)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -94,7 +96,7 @@ class HorseshoeEstimator(FittedEstimator):
         num_steps = options.fit_settings(len(data.inputs)).num_steps
         with self._execution(options.num_members, num_steps, self.checkpoint) as execution:
             fits = fit_members(data, options, seed, num_classes=num_classes, starts=starts, execution=execution)
-        fits = self._usable(fits, options, num_steps)
+        fits = self._usable(fits, options.num_members, options, num_steps)
         vars(self).pop("prune_report_", None)
         vars(self).update(describe_fits([fit.result for fit in fits]))
         members, chains, why = self._sampled([fit.member for fit in fits], data, options, seed)
@@ -222,8 +224,8 @@ class HorseshoeEstimator(FittedEstimator):
             Execution(n_jobs, None, None if checkpoint is None else Path(checkpoint)),
         )
 
-    def _usable(self, fits: list[MemberFit], options: Options, num_steps: int) -> list[MemberFit]:
-        return usable_fits(fits, options.num_members, num_steps, options.training.learning_rate)
+    def _usable(self, fits: list[MemberFit], num_asked: int, options: Options, num_steps: int) -> list[MemberFit]:
+        return usable_fits(fits, num_asked, num_steps, options.training.learning_rate)
 
     def _tuning_data(self, X: Any, y: Any, sample_weight: Any) -> Dataset:
         if X is not None:
@@ -241,4 +243,4 @@ class HorseshoeEstimator(FittedEstimator):
         options = self.options()
         with self._execution(len(members), num_steps) as execution:
             fits = fine_tune_members(members, data, options, self.posterior_.seed, num_steps, execution)
-        return [fit.member for fit in self._usable(fits, options, num_steps)]
+        return [fit.member for fit in self._usable(fits, len(members), options, num_steps)]

@@ -21,6 +21,8 @@ from pritchel.model.likelihoods.categorical import Categorical
 from pritchel.model.priors import PriorSettings
 from pritchel.posterior.predict import Uncertainty
 
+MAX_SHOWN = 12  # labels in a message
+
 
 class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     """Bayesian neural network classification that starts wide and keeps only the units the data ask for.
@@ -162,7 +164,8 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         index = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
         if np.any(unknown := self.classes_[index] != labels):
             wrong, known = labels[unknown].tolist()[0], self.classes_.tolist()
-            raise ValueError(f"y holds {wrong!r}, a class that the fit has not seen; it knows {known}.")
+            shown = f"{known}" if len(known) <= MAX_SHOWN else f"{len(known):,} others, such as {known[:MAX_SHOWN]}"
+            raise ValueError(f"y holds {wrong!r}, a class that the fit has not seen; it knows {shown}.")
         return index.astype(np.float64)[:, None]
 
     def _row_weights(self, y: Any, weights: np.ndarray | None) -> np.ndarray | None:

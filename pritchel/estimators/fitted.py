@@ -34,6 +34,12 @@ class FittedEstimator(NestedSettings, ABC):
     status_: list[str]
     n_iter_: int
     num_skipped_steps_: int
+    num_members: int
+
+    @property
+    def is_interrupted_(self) -> bool:
+        """Whether Ctrl-C cut the fit short: of a member, or before there were as many as asked for."""
+        return "interrupted" in self.status_ or len(self._fitted_members()) < self.num_members
 
     @property
     def units_kept_(self) -> np.ndarray:

@@ -29,7 +29,7 @@ def usable_fits(fits: list[MemberFit], num_asked: int, num_steps: int, learning_
             f"(now {learning_rate:g}), or look for extreme values among the inputs."
         )
     num_skipped = sum(fit.result.num_skipped for fit in fits)
-    if "interrupted" in statuses:
+    if "interrupted" in statuses or len(fits) < num_asked:
         furthest = max(_num_steps(fit.result) for fit in fits)
         fits = [fit for fit in fits if 2 * _num_steps(fit.result) >= furthest]
         warnings.warn(

@@ -95,6 +95,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         How each member's fit ended.
     num_skipped_steps_ : int
         Steps skipped because they were not finite.
+    is_interrupted_ : bool
+        Whether Ctrl-C cut the fit short, in a member or before there were as many as asked for.
     sampling_report_ : SamplingReport
         What inference was chosen and why, and how the chains went: acceptance, divergences, R-hat and effective sample
         size of predictions.

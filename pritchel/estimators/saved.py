@@ -5,6 +5,7 @@ Whatever is wrong with them comes out as a `FileError`.
 """
 
 import importlib
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -13,21 +14,24 @@ import numpy as np
 
 from pritchel.data.dataset import Standardizer
 from pritchel.estimators.card import card
+from pritchel.estimators.saved_checks import check_answers, check_arguments, check_table
+from pritchel.estimators.saved_labels import pack_labels, unpack_labels
 from pritchel.estimators.saved_members import pack_member, unpack_member
 from pritchel.estimators.saved_settings import pack_settings, unpack_settings
+from pritchel.estimators.schema import check_spec
 from pritchel.estimators.upgrade import upgraded
-from pritchel.folder import SPEC, read_folder, write_folder
+from pritchel.folder import FORMAT_VERSION, SPEC, read_folder, require_free, write_folder
 from pritchel.posterior.convergence import ChainReport, SamplingReport
+from pritchel.posterior.draws import max_draws
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import PruneReport, PruneReports
-from pritchel.serial import Arrays, FileError, decode, encode, versions
+from pritchel.serial import Arrays, FileError, decode, encode, versions, with_nans, without_infinities
 
 HOMES = {
     "HorseshoeRegressor": "pritchel.estimators.regressor",
     "HorseshoeClassifier": "pritchel.estimators.classifier",
     "DynamicsModel": "pritchel.estimators.dynamics",
 }
-MAX_DRAWS = 100_000
 Kind = TypeVar("Kind")
 
 
@@ -62,6 +66,7 @@ def save_estimator(
     changed = _changed_since_fit(estimator, estimator.posterior_)
     if changed is not None:
         raise ValueError(f"The {changed} was changed after the fit. Set it back, or fit again, before saving.")
+    require_free(path, overwrite)
     packed: Arrays = {f"notes.{name}": array for name, array in (arrays or {}).items()}
     spec: dict[str, Any] = {
         "estimator": type(estimator).__name__,
@@ -71,10 +76,21 @@ def save_estimator(
         "versions": versions(),
         "settings": pack_settings(estimator),
         "fitted": _fitted(estimator, packed),
-        "table": table,
-        "notes": notes or {},
+        "table": without_infinities(table),
+        "notes": without_infinities(notes or {}),
     }
-    return write_folder(path, spec, packed, card(spec), overwrite=overwrite)
+    text = card({**spec, "notes": notes or {}})
+    _require_loadable(spec, packed)
+    return write_folder(path, spec, packed, text, overwrite=overwrite)
+
+
+def _require_loadable(spec: dict[str, Any], arrays: Arrays) -> None:
+    """Refuse to write what could not be read back: a folder is there to be loaded."""
+    try:
+        same = json.loads(json.dumps(spec, allow_nan=False))
+        unpack({"format_version": FORMAT_VERSION, **same}, arrays)
+    except (FileError, TypeError, ValueError) as error:
+        raise ValueError(f"The model cannot be saved, since it could not be loaded: {error}.") from None
 
 
 def load_saved(path: Path) -> Saved:
@@ -91,10 +107,10 @@ def unpack(spec: dict[str, Any], arrays: Arrays) -> Saved:
     """The model that a spec and its arrays describe, everything checked."""
     try:
         spec = upgraded(spec)
+        check_spec(spec)
         estimator = _estimator(spec, arrays)
-        table, notes = spec["table"], spec["notes"]
-        if not isinstance(notes, dict) or not (table is None or isinstance(table, dict)):
-            raise FileError("its notes or table are not objects")
+        table, notes = spec["table"], with_nans(spec["notes"])
+        check_table(estimator, table, notes)
         kind = _class(spec["kind"])
         model = estimator if isinstance(estimator, kind) else kind.from_saved(estimator, spec["extra"])
         extra = {name.removeprefix("notes."): array for name, array in arrays.items() if name.startswith("notes.")}
@@ -133,7 +149,7 @@ def _fitted(estimator: Any, arrays: Arrays) -> dict[str, Any]:
     return {
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": _plain(getattr(estimator, "feature_names_in_", None)),
-        "classes": _plain(getattr(estimator, "classes_", None)),
+        "classes": pack_labels(getattr(estimator, "classes_", None)),
         "is_single_target": bool(getattr(estimator, "is_single_target_", True)),
         "is_collapsed": bool(estimator.is_collapsed_),
         "status": list(estimator.status_),
@@ -169,7 +185,7 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     likelihood: Any = estimator.posterior_.likelihood
     if likelihood.has_classes:
-        classes = np.asarray(fitted["classes"])
+        classes = unpack_labels(fitted["classes"])
         if classes.shape != (likelihood.num_classes,) or not np.array_equal(np.unique(classes), classes):
             raise FileError("its labels do not fit its network")
         estimator.classes_ = classes
@@ -178,7 +194,14 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
     estimator.is_collapsed_ = bool(fitted["is_collapsed"])
     estimator.status_ = [str(status) for status in fitted["status"]]
     estimator.n_iter_, estimator.num_skipped_steps_ = int(fitted["n_iter"]), int(fitted["num_skipped_steps"])
-    estimator.elbo_ = np.atleast_2d(np.asarray(decode(fitted["elbo"], arrays), np.float32))
+    check_arguments(estimator)
+    num_members, num_layers = len(posterior.members), len(posterior.members[0].offered)
+    elbo = np.asarray(decode(fitted["elbo"], arrays))
+    estimator.elbo_ = np.atleast_2d(elbo.astype(np.float32))
+    has_trace = elbo.dtype.kind == "f" and estimator.elbo_.ndim == 2 and len(estimator.elbo_) == num_members
+    kept = [len(units) for units in fitted["units_kept"]]
+    if not has_trace or len(fitted["status"]) != num_members or kept != [num_layers] * num_members:
+        raise FileError("what it says of its fit is not about its members")
     inference, why, chains, r_hat, effective = fitted["sampling_report"]
     chains = tuple(ChainReport(*chain) for chain in chains)
     estimator.sampling_report_ = SamplingReport(str(inference), str(why), chains, r_hat, effective)
@@ -207,7 +230,12 @@ def _posterior(fitted: dict[str, Any], arrays: Arrays) -> Posterior:
     for part, size in zip(standardizer, (num_features, num_features, num_targets, num_targets), strict=True):
         if part.shape != (size,) or part.dtype != np.float64 or not np.isfinite(part).all():
             raise FileError("its standardization does not fit its network")
+    if min(standardizer.input_scale.min(initial=1.0), standardizer.target_scale.min(initial=1.0)) <= 0:
+        raise FileError("its standardization has a scale that is not positive")
     seed, num_draws = fitted["seed"], fitted["num_draws"]
-    if not isinstance(seed, int) or not isinstance(num_draws, int) or not (seed >= 0 and 0 < num_draws <= MAX_DRAWS):
-        raise FileError("its seed or number of draws is out of range")
-    return Posterior(members, standardizer, seed, num_draws)
+    sizes = (num_features, *members[0].offered, num_outputs)
+    if not 0 < num_draws <= max_draws(sizes):
+        raise FileError(f"its number of draws, {num_draws}, is out of range: at most {max_draws(sizes):,} of this size")
+    posterior = Posterior(members, standardizer, seed, num_draws)
+    check_answers(posterior)
+    return posterior

@@ -26,33 +26,31 @@ def matching(records: Iterable[Record], **match: Any) -> list[Record]:
     return [record for record in records if all(record["key"][name] == wanted for name, wanted in match.items())]
 
 
+def _record(line: str) -> Record | None:
+    """The record in a line; None: it holds none."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    is_whole = isinstance(record, dict) and isinstance(record.get("key"), dict) and "result" in record
+    return record if is_whole else None
+
+
 class Records:
     """The trials in a file of JSON lines, each with `key`, `result`, `seconds` and `versions`.
 
-    A line is written whole when its trial ends; a last line that a kill cut short is dropped on reading, so its trial
-    runs again.
+    A line is written whole when its trial ends. Reading changes nothing: a line that a kill cut short, or that is no
+    record, is passed over, so its trial runs again.
     """
 
     def __init__(self, path: Path):
         self.path = path
         self._lock = threading.Lock()
         self._by_key: dict[str, Record] = {}
-        is_torn = False
-        if path.exists():
-            for line in path.read_text().splitlines():
-                try:
-                    record = json.loads(line)
-                except json.JSONDecodeError:
-                    is_torn = True
-                    continue
+        for line in path.read_text(errors="replace").splitlines() if path.exists() else ():
+            record = _record(line)
+            if record is not None:
                 self._by_key[_canonical(record["key"])] = record
-        if is_torn:
-            self._rewrite()
-
-    def _rewrite(self) -> None:
-        whole = self.path.with_suffix(".whole")
-        whole.write_text("".join(json.dumps(record) + "\n" for record in self._by_key.values()))
-        os.replace(whole, self.path)
 
     def __contains__(self, key: Key) -> bool:
         return _canonical(key) in self._by_key
@@ -71,8 +69,9 @@ class Records:
         line = json.dumps(record) + "\n"
         with self._lock:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a") as file:
-                file.write(line)
+            with self.path.open("a+b") as file:
+                is_torn = file.tell() > 0 and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n"
+                file.write((b"\n" if is_torn else b"") + line.encode())
             self._by_key[_canonical(key)] = record
 
     def run(

@@ -3,13 +3,13 @@
 import base64
 import io
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 
 from pritchel.files.deployed import Deployed, columns_as_json
 from pritchel.files.expressions import as_source
+from pritchel.writing import write_text
 
 # The body of the exported file. It must stay free of everything but numpy and the standard library.
 _TEMPLATE = '''"""Predicts {targets} from {num_columns} column(s). Written by Pritchel {version}; needs only numpy.
@@ -133,6 +133,11 @@ if __name__ == "__main__":
 '''
 
 
+def _harmless(text: str) -> str:
+    """A text that can stand in a docstring and does nothing there."""
+    return "".join(character for character in text if character.isprintable() and character not in '\\"')
+
+
 def write_numpy(model: Deployed, path: Path) -> Path:
     """Write the file."""
     from pritchel import __version__
@@ -157,10 +162,10 @@ def write_numpy(model: Deployed, path: Path) -> Path:
         "num_hidden": len(model.stacks[0].hidden),
     }
     text = _TEMPLATE.format(
-        targets=", ".join(model.plan.targets).replace("\\", "").replace('"', "'"),
+        targets=_harmless(", ".join(model.plan.targets)),
         num_columns=len(model.plan.columns),
         version=__version__,
-        module=path.stem,
+        module=path.stem if path.stem.isidentifier() else "exported",
         mean=mean,
         var=var,
         answers="Mean and standard deviation of new observations, each (rows, targets)"
@@ -170,8 +175,4 @@ def write_numpy(model: Deployed, path: Path) -> Path:
         spec=json.dumps(spec),
         weights=base64.encodebytes(packed.getvalue()).decode().strip(),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-    return path
+    return write_text(path, text)

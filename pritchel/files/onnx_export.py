@@ -1,5 +1,6 @@
 """A model as an ONNX graph: one input a column, mean and sd or class probabilities out, the draws inside."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -8,27 +9,39 @@ import numpy as np
 from pritchel.files.deployed import Deployed
 from pritchel.files.expressions import Expression
 from pritchel.tables.plan import Column
+from pritchel.writing import write_bytes
 
 OPSET, ML_OPSET, IR_VERSION = 18, 3, 9
 
 
 class _Graph:
-    """Nodes and constants as they are added; every method returns the name of what it made."""
+    """Nodes and constants as they are added; every method returns the name of what it made.
 
-    def __init__(self):
+    What it makes has names that no column has; an answer whose name is a column's is called `predicted_...`.
+    """
+
+    def __init__(self, columns: Iterable[str]):
         from onnx import helper, numpy_helper
 
         self.helper, self.numpy_helper = helper, numpy_helper
         self.nodes, self.constants, self.count = [], [], 0
+        self.columns, self.prefix = set(columns), ""
+        while any(name.startswith((f"{self.prefix}constant", f"{self.prefix}value")) for name in self.columns):
+            self.prefix += "_"
+
+    def answer(self, name: str) -> str:
+        while name in self.columns:
+            name = f"predicted_{name}"
+        return name
 
     def constant(self, value: Any) -> str:
-        name = f"constant{len(self.constants)}"
+        name = f"{self.prefix}constant{len(self.constants)}"
         self.constants.append(self.numpy_helper.from_array(np.asarray(value), name))
         return name
 
     def add(self, kind: str, *inputs: str, name: str | None = None, domain: str = "", **attributes: Any) -> str:
         self.count += 1
-        output = name or f"value{self.count}"
+        output = name or f"{self.prefix}value{self.count}"
         self.nodes.append(self.helper.make_node(kind, list(inputs), [output], domain=domain, **attributes))
         return output
 
@@ -40,7 +53,7 @@ def write_onnx(model: Deployed, path: Path) -> Path:
         from onnx import TensorProto, helper
     except ImportError:
         raise ValueError("Exporting to ONNX needs the onnx package: pip install 'pritchel[onnx]'.") from None
-    graph = _Graph()
+    graph = _Graph(column.name for column in model.plan.columns)
     kinds = {"number": TensorProto.DOUBLE, "category": TensorProto.STRING}
     inputs = [
         helper.make_tensor_value_info(column.name, kinds[column.kind], ["rows", 1]) for column in model.plan.columns
@@ -58,9 +71,7 @@ def write_onnx(model: Deployed, path: Path) -> Path:
     proto = helper.make_model(whole, opset_imports=opsets, ir_version=IR_VERSION, producer_name="pritchel")
     helper.set_model_props(proto, {"targets": ", ".join(model.plan.targets), "classes": ", ".join(model.classes or ())})
     onnx.checker.check_model(proto)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(proto.SerializeToString())
-    return path
+    return write_bytes(path, proto.SerializeToString())
 
 
 def _features(graph: _Graph, columns: tuple[Column, ...]) -> str:
@@ -106,24 +117,26 @@ def _answers(graph: _Graph, model: Deployed, joined: str) -> list[Any]:
     centre = graph.add("ReduceMean", means, first, keepdims=0)
     away = graph.add("Sub", means, centre)
     var = graph.add("ReduceMean", graph.add("Add", graph.add("Mul", away, away), noise), first, keepdims=0)
-    graph.add("Add", graph.add("Mul", centre, scale), graph.constant(model.target_mean), name="mean")
-    graph.add("Mul", graph.add("Sqrt", var), scale, name="sd")
+    mean, sd = map(graph.answer, ("mean", "sd"))
+    graph.add("Add", graph.add("Mul", centre, scale), graph.constant(model.target_mean), name=mean)
+    graph.add("Mul", graph.add("Sqrt", var), scale, name=sd)
     shape = ["rows", len(model.target_mean)]
     kind = graph.helper.TensorProto.DOUBLE
-    return [graph.helper.make_tensor_value_info(name, kind, shape) for name in ("mean", "sd")]
+    return [graph.helper.make_tensor_value_info(name, kind, shape) for name in (mean, sd)]
 
 
 def _class_answers(graph: _Graph, model: Deployed, joined: str) -> list[Any]:
     """Probabilities averaged over the draws, and the most probable label."""
     first = graph.constant(np.asarray([0], np.int64))
-    graph.add("ReduceMean", _emit(graph, model.mean, joined), first, keepdims=0, name="probabilities")
-    index = graph.add("ArgMax", "probabilities", axis=1, keepdims=0)
-    graph.add("Gather", graph.constant(np.asarray(model.classes, object)), index, axis=0, name="class")
+    probabilities, label = map(graph.answer, ("probabilities", "class"))
+    graph.add("ReduceMean", _emit(graph, model.mean, joined), first, keepdims=0, name=probabilities)
+    index = graph.add("ArgMax", probabilities, axis=1, keepdims=0)
+    graph.add("Gather", graph.constant(np.asarray(model.classes, object)), index, axis=0, name=label)
     proto = graph.helper.TensorProto
     shape = ["rows", len(model.classes or ())]
     return [
-        graph.helper.make_tensor_value_info("probabilities", proto.DOUBLE, shape),
-        graph.helper.make_tensor_value_info("class", proto.STRING, ["rows"]),
+        graph.helper.make_tensor_value_info(probabilities, proto.DOUBLE, shape),
+        graph.helper.make_tensor_value_info(label, proto.STRING, ["rows"]),
     ]
 
 

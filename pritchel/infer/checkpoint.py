@@ -1,14 +1,17 @@
 """A fit under way, on disk: written now and then, read after a crash."""
 
 import hashlib
+import json
 import os
+import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pritchel.serial import FileError, decode, encode, read_arrays, versions, write_arrays
+from pritchel.serial import Arrays, FileError, decode, encode, read_arrays, versions, write_arrays
 
 EVERY_SECONDS = float(os.environ.get("PRITCHEL_CHECKPOINT_SECONDS", "5"))
 
@@ -23,10 +26,15 @@ def fingerprint(parts: Any, *described: Any) -> str:
 
 
 class Checkpoint:
-    """One file for one fit. `fingerprint` stands for the data, settings and seed: another fit's file is refused."""
+    """One file for one fit. `fingerprint` stands for the data, settings and seed: another fit's file is refused.
 
-    def __init__(self, path: Path, fingerprint: str):
+    A file that cannot be written, as on a full disk, is told of once, by whoever first meets it of those that share
+    `is_told`, and tried again when it is next due: the fit goes on.
+    """
+
+    def __init__(self, path: Path, fingerprint: str, is_told: threading.Event | None = None):
         self.path, self.fingerprint = path, fingerprint
+        self._is_told = is_told or threading.Event()
         self._written = time.monotonic()
 
     def is_due(self) -> bool:
@@ -35,19 +43,52 @@ class Checkpoint:
 
     def save(self, state: Any) -> None:
         """Replace what is there by any value that can be stored."""
-        arrays = {}
-        encoded = encode(state, arrays, "state")
-        write_arrays(self.path, arrays, {"fingerprint": self.fingerprint, "state": encoded})
+        arrays: Arrays = {}
+        metadata = {"fingerprint": self.fingerprint, "state": encode(state, arrays, "state")}
+        try:
+            write_arrays(self.path, arrays, {**metadata, "sha256": _digest(metadata, arrays)})
+        except OSError as error:
+            self._tell(error)
         self._written = time.monotonic()
 
     def load(self) -> Any:
         """What was saved; None: nothing yet."""
         if not self.path.exists():
             return None
-        arrays, metadata = read_arrays(self.path)
-        if not isinstance(metadata, dict) or metadata.get("fingerprint") != self.fingerprint:
+        try:
+            arrays, metadata = read_arrays(self.path)
+        except FileError as error:
+            raise self._damaged(str(error)) from None
+        if not isinstance(metadata, dict) or {"fingerprint", "state", "sha256"} - metadata.keys():
+            raise self._damaged("it is no checkpoint of this version")
+        digest = metadata.pop("sha256")
+        if digest != _digest(metadata, arrays):
+            raise self._damaged("it is not as it was written")
+        if metadata["fingerprint"] != self.fingerprint:
             raise FileError(
                 f"{self.path} belongs to another fit: the data, the settings, the seed or the version differ. "
                 "Repeat them exactly to resume, or remove it to start anew."
             )
         return decode(metadata["state"], arrays)
+
+    def _damaged(self, why: str) -> FileError:
+        return FileError(f"{self.path} cannot be resumed from: {why}. Remove it to start that part of the fit anew.")
+
+    def _tell(self, error: OSError) -> None:
+        if not self._is_told.is_set():
+            self._is_told.set()
+            warnings.warn(
+                f"The state of the fit cannot be kept in {self.path.parent} ({error.strerror or error}). The fit goes "
+                "on; should it be cut short, it cannot be resumed from here.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def _digest(metadata: dict[str, Any], arrays: Arrays) -> str:
+    """Of all that a checkpoint says."""
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(repr((name, array.dtype.str, array.shape)).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -1,5 +1,6 @@
 """From a table to fitted networks: a pure function of data, options and seed that knows no estimator."""
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -106,10 +107,9 @@ def _run(before: Sequence[Member], trials: list[Trial], settings: FitSettings, e
 
 def _checkpoints(folder: Path, trials: list[Trial], settings: FitSettings) -> list[Checkpoint]:
     """A file a member, marked with a digest of all that its fit depends on."""
-    folder.mkdir(parents=True, exist_ok=True)
-    checkpoints = []
+    checkpoints, is_told = [], threading.Event()
     for index, trial in enumerate(trials):
         parts = [trial.model, trial.guide, tuple(trial.data), tuple(trial.held_out or ()), trial.trainable]
         mark = fingerprint(parts, settings, trial.seed, len(trials))
-        checkpoints.append(Checkpoint(folder / f"member-{index + 1}.safetensors", mark))
+        checkpoints.append(Checkpoint(folder / f"member-{index + 1}.safetensors", mark, is_told))
     return checkpoints

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import optax
 
-from pritchel.compile_cache import use_compile_cache
+from pritchel.compile_cache import keep_few_programs, use_compile_cache
 from pritchel.guide.network import NetworkGuide
 from pritchel.guide.prune_rule import surviving_units
 from pritchel.infer.checkpoint import Checkpoint
@@ -116,6 +116,7 @@ class Run:
         """Run a chunk of steps and make the next; None: there is none."""
         steps, num_filled = chunk
         arguments = (self.state, self.template, self.trial.model, steps, self.trainable, num_filled)
+        keep_few_programs(run_chunk, *arguments)
         state, trace = run_chunk(*arguments, float(self.feed.num_rows), self.settings.objective)
         is_last = self.done + num_filled == self.settings.num_steps
         is_due = checkpoint is not None and (is_last or checkpoint.is_due())

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from pritchel.compile_cache import require_own_process
 from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.run import fit
 from pritchel.infer.trial import FitResult, FitSettings, Progress, Trial
@@ -22,6 +23,7 @@ def fit_trials(
     Each trial runs exactly the program it would run alone, so it gives the same numbers to the bit, and trials may
     differ in rows, seeds and hyper-parameters. (Batching trials by `vmap` gives neither, nor a second core.)
     """
+    require_own_process()
     stop = threading.Event()
 
     def run(index: int) -> FitResult:
@@ -36,11 +38,13 @@ def fit_trials(
         )
 
     if n_jobs == 1 or len(trials) == 1:
-        results = []
-        for index in range(len(trials)):
-            results.append(run(index))
-            if results[-1].status == "interrupted":
-                break
+        results: list[FitResult] = []
+        try:
+            while len(results) < len(trials) and (not results or results[-1].status != "interrupted"):
+                results.append(run(len(results)))
+        except KeyboardInterrupt:  # before the first steps of a trial
+            if not results:
+                raise
         return results
     with ThreadPoolExecutor(n_jobs) as pool:
         futures = [pool.submit(run, index) for index in range(len(trials))]

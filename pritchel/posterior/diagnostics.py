@@ -30,7 +30,7 @@ def warn_if_collapsed(targets: np.ndarray, predictions: np.ndarray, weights: np.
     if is_collapsed:
         warnings.warn(
             "The fit is no better than the constant predictor: its training RMSE is "
-            f"{np.sqrt(fitted.sum() / constant.sum()):.2f} of the target's standard deviation, so units kept or pruned "
+            f"{np.sqrt(fitted.sum() / constant.sum()):.3g} of the target's standard deviation, so units kept or pruned "
             "mean nothing here. Unless the inputs really carry no signal, try kl_warmup=0.5 or more, more num_steps, "
             "a larger layer_scale of the prior, another random_state, or num_members=3.",
             CollapseWarning,

@@ -1,16 +1,21 @@
 """Draws of whole networks: from a fitted guide, or those that a sampler has left."""
 
+import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from pritchel.compile_cache import keep_few_programs, require_own_process
 from pritchel.guide.member import Member
 from pritchel.guide.network import DrawNoise, draw_noise_shapes, draw_weights
 from pritchel.model.joint import stacked_weights
 from pritchel.model.network import Weights
 
 BLOCK_DRAWS = 25
+MAX_DRAWS, MAX_DRAWN_WEIGHTS = 10_000, 1_000_000_000  # a pass over the draws takes up to half a minute
+MIN_DRAWS = 200  # of however large a network
 
 
 class DrawBlock(NamedTuple):
@@ -49,6 +54,8 @@ def weight_block(member: Member, seed: tuple[int, ...]) -> Weights:
         draw_noise_shapes(member.guide, member.offered),
     )
     noise = noise.take(member.kept)
+    require_own_process()
+    keep_few_programs(_draw_block, member.model, member.guide, noise)
     weights = jax.device_get(_draw_block(member.model, member.guide, noise))
     return jax.tree.map(lambda leaf: leaf.astype(np.float64), weights)
 
@@ -71,6 +78,12 @@ def shuffled_rows(num_stored: int, seed: tuple[int, ...], block: int) -> np.ndar
     rounds = -(-(block + 1) * BLOCK_DRAWS // num_stored)
     order = np.concatenate([rng.permutation(num_stored) for _ in range(rounds)])
     return order[block * BLOCK_DRAWS : (block + 1) * BLOCK_DRAWS]
+
+
+def max_draws(sizes: Sequence[int]) -> int:
+    """How many draws of a network of such layers, inputs and outputs among them, predictions can be made from."""
+    num_weights = sum((rows + 1) * columns for rows, columns in itertools.pairwise(sizes))
+    return int(np.clip(MAX_DRAWN_WEIGHTS // num_weights, MIN_DRAWS, MAX_DRAWS))
 
 
 def take_turns(parts: list[Weights], num_draws: int) -> Weights:

@@ -40,14 +40,15 @@ def _count_quantile(components: Components, level: float) -> np.ndarray:
     """Bisection among whole numbers, from a guess whose reach doubles until it holds the answer."""
     own = components.quantile(level)
     low, high = np.maximum(own.min(0) - 1, -1.0), np.maximum(own.max(0) + 1, 1.0)
-    while np.any(is_short := mixed_cdf(components, high) < level):
+    while np.any(is_short := (mixed_cdf(components, high) < level) & np.isfinite(high)):
         high = np.where(is_short, 2 * high + 1, high)
     low = np.where(mixed_cdf(components, low) < level, low, -1.0)
-    while np.any(high - low > 1):
+    while True:
         middle = np.floor((low + high) / 2)
+        if not np.any((low < middle) & (middle < high)):  # neighbours; beyond 2^53 these are further than 1 apart
+            return high
         is_enough = mixed_cdf(components, middle) >= level
         low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
-    return high
 
 
 def log_mean_exp(values: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pritchel.guide.prune_rule import THRESHOLD
-from pritchel.report.axes import bare
+from pritchel.report.axes import bare, save_figure
 from pritchel.report.palette import BLUE, GREY, INK, RED
 
 GRID = np.linspace(-4.6, 4.6, 400)[:, None]
@@ -42,7 +42,7 @@ def draw_demo(estimator: Any, X: np.ndarray, y: np.ndarray, folder: Path) -> Pat
         bare(axis)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "demo.png"
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path, 150)
     return path
 
 

@@ -25,6 +25,7 @@ STYLE: dict[Any, Any] = {
     "ytick.color": INK,
     "figure.dpi": 160,
     "savefig.bbox": "tight",
+    "text.parse_math": False,  # a name with two $ in it is a name
 }
 
 

@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 
 from pritchel.report.palette import INK, LINE, SHADE, SOFT, VERDICTS
+from pritchel.writing import write_text
 
 PICTURE_DPI, CSS_PIXELS_PER_INCH = 160, 96
 _COLOURS = f"""
@@ -112,6 +113,4 @@ class Page:
 
     def write(self, path: Path) -> Path:
         """Write the page to a file."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.html(), encoding="utf-8")
-        return path
+        return write_text(path, self.html())

@@ -12,7 +12,7 @@ from pritchel.experiments.rl.experiment import by_method, interval, reward
 from pritchel.experiments.rl.map2d import EDGE
 from pritchel.experiments.rl.models import METHODS
 from pritchel.experiments.rl.settings import PAPER
-from pritchel.report.axes import bare
+from pritchel.report.axes import bare, save_figure
 from pritchel.report.palette import BLUE, GOLD, GREY, INK, RED
 
 LIMITS = {"map": (-520.0, 1030.0), "acrobot": (-185.0, 5.0)}
@@ -65,7 +65,7 @@ def draw_rewards(domain_name: str, records: list[Record], path: Path) -> Path:
     axes[0].plot([], [], "|-", color=INK, ms=9, mew=2, label="mean, and 95 % interval from 5 seeds on")
     axes[0].plot([], [], "D", color=GOLD, ms=5, label="paper")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path, 130)
     return path
 
 
@@ -94,7 +94,7 @@ def draw_imagined(domain_name: str, records: list[Record], path: Path) -> Path |
     figure.legend(
         handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles), frameon=False, fontsize=9
     )
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path, 130)
     return path
 
 
@@ -150,7 +150,7 @@ def draw_learning(domain_name: str, records: list[Record], path: Path) -> Path |
     figure.supxlabel("episodes learned from (lines: median over seeds, bands: quartiles)", fontsize=9)
     figure.supylabel("return", fontsize=9)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False, fontsize=9)
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path, 130)
     return path
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pritchel.experiments.reproduce import EXPERIMENTS, Check, Standing, load, look_up
 from pritchel.experiments.statistics import RULE, Verdict, all_hold
+from pritchel.writing import write_text
 
 SUMMARY = ("experiment", "the paper's claim", "under its settings", "under ours", "trials")
 PARTS = ("part of the claim", "settings", "statistic", "verdict")
@@ -26,9 +27,7 @@ def write_verdicts(folder: Path) -> Path:
             lines += [f"## {name}", "", *_markdown(PARTS, part_rows(finding.checks)), ""]
         elif not standing.is_quick:
             lines += [f"## {name}", "", f"{finding.statistic} {finding.verdict.capitalize()}.", ""]
-    path = folder / "verdicts.md"
-    path.write_text("\n".join(lines))
-    return path
+    return write_text(folder / "verdicts.md", "\n".join(lines))
 
 
 def _markdown(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:

@@ -20,6 +20,7 @@ from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.posterior.diagnostics import input_norms
 from pritchel.posterior.evaluate import Evaluation
+from pritchel.serial import FileError
 from pritchel.settings import name_of
 from pritchel.tables.cells import listed
 from pritchel.tables.encode import encode_inputs, known_labels, target_values
@@ -151,7 +152,7 @@ class TableModel(BaseEstimator):
         notes, arrays = self._fit_part("fit", estimator, data)
         source = {"table": "a data frame", "rows": len(frame), "without_target": len(data.rows_without_target)}
         source |= {"seed": self.random_state, "holdout": self.holdout}
-        if self.refit and "interrupted" not in estimator.status_ and data.is_held_out.any():
+        if self.refit and not estimator.is_interrupted_ and data.is_held_out.any():
             tell(Message("Fitting again to all rows ..."))
             self._fit_part("refit", estimator, data.none_held_out())
             source["refit"] = True
@@ -234,7 +235,7 @@ class TableModel(BaseEstimator):
             raise TableError(f"{path} holds a {type(saved.model).__name__}, which does not predict from tables.")
         plan = plan_arrays(saved.model) if saved.table is None else TablePlan.from_json(saved.table)
         if len(plan.feature_names()) != saved.model.n_features_in_:
-            raise TableError(f"{path}: the columns in spec.json do not make the inputs of the network.")
+            raise FileError(f"{path} cannot be loaded: its columns do not make the inputs of the network.")
         return cls.of(saved.model, plan, saved.notes, saved.arrays, saved.spec)
 
     def input_norms(self) -> dict[str, float]:
@@ -253,7 +254,7 @@ class TableModel(BaseEstimator):
     @property
     def is_interrupted(self) -> bool:
         """Whether Ctrl-C cut the fit short."""
-        return "interrupted" in self.estimator_.status_
+        return self.estimator_.is_interrupted_
 
     def known_rows(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Inputs, and targets of shape (rows, targets), of the rows of a table that have all targets."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from pritchel.serial import FileError
 from pritchel.tables.cells import column_of, is_number, listed, looks_like_dates, numbers, share_of_numbers, texts
 from pritchel.tables.messages import TableError
 
@@ -124,7 +125,7 @@ class TablePlan(NamedTuple):
             targets = tuple(str(name) for name in values["targets"])
             return cls(columns, targets, {str(k): LeftOut.read(v) for k, v in values["left_out"].items()})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise TableError(f"The model's description of its table is not sound ({error}).") from None
+            raise FileError(f"The model's description of its table is not sound ({error}).") from None
 
 
 def plan_table(

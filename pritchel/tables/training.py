@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.posterior.evaluate import Evaluation
+from pritchel.tables.cells import MAX_NAMES
 from pritchel.tables.encode import class_labels, encode_inputs, target_values
 from pritchel.tables.messages import Message, Option, TableError
 from pritchel.tables.plan import TablePlan, holds_classes, plan_table
@@ -102,7 +103,9 @@ def remarks(data: TrainingTable, *, classes: bool, may_hold_codes: bool) -> Iter
     """
     if classes:
         labels, counts = np.unique(data.targets.astype(str), return_counts=True)
-        shown = ", ".join(f"{label} ({count})" for label, count in zip(labels, counts, strict=True))
+        pairs = list(zip(labels, counts, strict=True))
+        shown = ", ".join(f"{label} ({count})" for label, count in pairs[:MAX_NAMES])
+        shown += f" and {len(pairs) - MAX_NAMES:,} more" if len(pairs) > MAX_NAMES else ""
         yield Message(f"{data.plan.targets[0]} is taken as {len(labels)} classes: {shown}")
     elif may_hold_codes:
         for target, values in zip(data.plan.targets, data.targets.T, strict=True):

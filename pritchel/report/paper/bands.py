@@ -11,7 +11,7 @@ from pritchel.experiments.paper import toy, widths
 from pritchel.experiments.paper.curve import GRID
 from pritchel.experiments.paper.settings import NAMES, SETTINGS
 from pritchel.experiments.records import Record, matching
-from pritchel.report.axes import bare
+from pritchel.report.axes import bare, save_figure
 from pritchel.report.palette import BLUE, GREY, INK
 
 Y_LIMIT = 3.0
@@ -51,7 +51,7 @@ def _bands(records: list[Record], panels: dict[str, dict[str, Any]], title: str,
         axis.set_ylabel("y")
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
     figure.suptitle(title, fontsize=11)
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path, 110)
     return path
 
 

@@ -12,7 +12,7 @@ from pritchel.experiments.paper.settings import NAMES
 from pritchel.experiments.paper.tables import ByTable, train_rows
 from pritchel.experiments.records import Record
 from pritchel.report import palette
-from pritchel.report.axes import bare
+from pritchel.report.axes import bare, save_figure
 
 LABEL_SIZE = 8.5  # of ticks, where they are names of tables
 
@@ -64,7 +64,7 @@ def _panels(
         if linear_below is not None:
             axis.set_yscale("symlog", linthresh=linear_below)
     figure.suptitle(f"{title} Mean and 95 % interval; tables by size", fontsize=10)
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path, 110)
     return path
 
 

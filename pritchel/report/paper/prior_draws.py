@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from pritchel.experiments.paper.prior_draws import GRID, PRIORS, SCALES
 from pritchel.experiments.records import Record, matching
-from pritchel.report.axes import bare
+from pritchel.report.axes import bare, save_figure
 from pritchel.report.palette import SERIES
 
 
@@ -29,5 +29,5 @@ def draw_prior_draws(records: list[Record], folder: Path) -> list[Path]:
         axis.set_ylabel("f(x)")
     figure.suptitle("Five prior draws each; a colour marks the same base weights under both priors", fontsize=11)
     path = folder / "prior_draws.png"
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path, 110)
     return [path]

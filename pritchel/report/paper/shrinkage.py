@@ -11,7 +11,7 @@ from pritchel.experiments.paper.shrinkage import of_both, wide_and_narrow
 from pritchel.experiments.paper.tables import NUM_NORMS, by_split, differences, train_rows
 from pritchel.experiments.records import Record
 from pritchel.report import palette
-from pritchel.report.axes import bare
+from pritchel.report.axes import bare, save_figure
 from pritchel.report.palette import BLUE, INK, RED
 from pritchel.report.paper.intervals import LABEL_SIZE, intervals_by_table
 
@@ -51,7 +51,7 @@ def _log_likelihoods(records: list[Record], sizes: dict[str, int], path: Path) -
     intervals_by_table(gaps, series, sizes, colours=palette.SETTINGS, labels=NAMES)
     gaps.set_ylabel("structured less factorized, mean and 95 % interval")
     figure.suptitle("Test log-likelihood, 500 units", fontsize=10)
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path, 110)
     return path
 
 
@@ -77,7 +77,7 @@ def _norms(norms: list[dict[str, Any]], sizes: dict[str, int], settings: str, pa
     figure.supxlabel("unit, smallest norm first", fontsize=10)
     figure.supylabel(r"$\|E[w_k]\|_2$", fontsize=10)
     figure.suptitle(f"The {NUM_NORMS} smallest norms of each trial, {NAMES[settings]}", fontsize=10)
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path, 110)
     return path
 
 
@@ -99,5 +99,5 @@ def _narrow(records: list[Record], path: Path) -> Path:
     axes[0].set_ylabel(r"$\|E[w_k]\|_2$, sorted, each trial")
     units = min(record["key"]["units"] for record in records)
     figure.suptitle(f"Horseshoe, factorized, {units} units (protein: the 50 smallest of 100)", fontsize=10)
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path, 110)
     return path

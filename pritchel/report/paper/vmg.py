@@ -8,7 +8,7 @@ from pritchel.experiments.paper.settings import NAMES, SETTINGS
 from pritchel.experiments.paper.tables import train_rows
 from pritchel.experiments.paper.vmg import VARIANTS, gains, shares_kept
 from pritchel.experiments.records import Record
-from pritchel.report.axes import bare
+from pritchel.report.axes import bare, save_figure
 from pritchel.report.palette import BLUE, GREY, RED
 from pritchel.report.paper.intervals import LABEL_SIZE, intervals_by_table
 
@@ -35,5 +35,5 @@ def draw_vmg(records: list[Record], folder: Path) -> list[Path]:
     axes[1, 0].set_ylabel("units kept, %")
     figure.suptitle("Above zero: better than VMG (50 units, protein 100). Mean and 95 % interval", fontsize=10)
     path = folder / "vmg.png"
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path, 110)
     return [path]
