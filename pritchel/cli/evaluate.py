@@ -5,12 +5,15 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import AsJson, NaValues, plain_errors, print_json
+from pritchel.cli.common import AsJson, Decimal, Encoding, NaValues, Sep, plain_errors, print_json
 
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Model folder.")],
     table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV (also .gz), Parquet, or - for CSV on stdin.")],
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     na_value: NaValues = None,
     as_json: AsJson = False,
 ) -> None:
@@ -32,8 +35,8 @@ def evaluate(
         from pritchel.tables.read import read_table
         from pritchel.tables.training import score_notes
 
-        loaded = TableModel.load(model)
-        outcome = loaded.evaluate(read_table(table, na_value or []))
+        loaded = TableModel.load(model).reading(decimal, na_value or ())
+        outcome = loaded.evaluate(read_table(table, sep, encoding))
         notes = score_notes(outcome)
         curves = {}
         for index, name in enumerate(() if loaded.has_classes else loaded.plan_.targets):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import NaValues, Overwrite, plain_errors
+from pritchel.cli.common import Decimal, Encoding, NaValues, Overwrite, Sep, plain_errors
 
 
 def report(
@@ -14,6 +14,9 @@ def report(
         str | None, typer.Argument(metavar="[TABLE]", help="A table to show predictions for; else rows held out.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.", dir_okay=False)] = Path("report.html"),
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     na_value: NaValues = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -41,6 +44,6 @@ def report(
         from pritchel.tables.model import TableModel
         from pritchel.tables.read import read_table
 
-        model = TableModel.load(folder)
-        frame = None if table is None else read_table(table, na_value or [])
+        model = TableModel.load(folder).reading(decimal, na_value or ())
+        frame = None if table is None else read_table(table, sep, encoding)
         typer.echo(f"Written: {model_page(model, frame, folder.resolve().name).write(output)}")

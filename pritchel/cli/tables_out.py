@@ -12,6 +12,8 @@ import pandas as pd
 
 from pritchel.tables.messages import TableError
 
+SUFFIXES = ("", ".csv", ".txt", ".gz", ".parquet", ".pq")
+
 
 @contextmanager
 def table_writer(output: str, overwrite: bool) -> Iterator[Callable[[pd.DataFrame], None]]:
@@ -20,6 +22,8 @@ def table_writer(output: str, overwrite: bool) -> Iterator[Callable[[pd.DataFram
         yield _csv_appender(sys.stdout, None)
         return
     path = Path(output)
+    if path.suffix.lower() not in SUFFIXES:
+        raise TableError(f"{path}: what ends in {path.suffix} is not written; choose a .csv, .csv.gz or .parquet file.")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists. Choose another name, or add --overwrite.")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +48,7 @@ def _csv_appender(where: Any, compression: Literal["gzip"] | None) -> Callable[[
     def append(frame: pd.DataFrame) -> None:
         nonlocal is_first
         mode = "w" if is_first else "a"
-        frame.to_csv(where, mode=mode, header=is_first, index=False, compression=compression, float_format="%.7g")
+        frame.to_csv(where, mode=mode, header=is_first, index=False, compression=compression)
         is_first = False
 
     return append

@@ -8,7 +8,7 @@ import numpy as np
 from pritchel.files.expressions import Expression, ExpressionOps
 from pritchel.model.network import Weights
 from pritchel.tables.cells import MISSING
-from pritchel.tables.plan import TablePlan
+from pritchel.tables.columns import TablePlan
 
 
 class Deployed(NamedTuple):
