@@ -29,20 +29,22 @@ def column_of(frame: pd.DataFrame, name: str, na_values: Collection[str] = ()) -
         return cast(pd.Series, bare.mask(bare.isin([*MISSING_WORDS, *na_values])))
     if pd.api.types.is_bool_dtype(values) or pd.api.types.is_datetime64_any_dtype(values):
         return values
+    told = {float(word) for word in na_values if is_plain_number(word)}
     if pd.api.types.is_numeric_dtype(values):
-        told = [float(word) for word in na_values if _is_plain_number(word)]
-        return cast(pd.Series, values.mask(values.isin(told)) if told else values)
-    wanted = MISSING_WORDS | set(na_values)
-    cells = [_bare(cell, wanted) for cell in values]
+        return cast(pd.Series, values.mask(values.isin(list(told))) if told else values)
+    words = MISSING_WORDS | set(na_values)
+    cells = [_bare(cell, words, told) for cell in values]
     return pd.Series(cells, index=values.index, name=values.name, dtype=object)
 
 
-def _bare(cell: Any, wanted: Collection[str]) -> Any:
+def _bare(cell: Any, words: Collection[str], numbers: Collection[float]) -> Any:
     text = cell.strip() if isinstance(cell, str) else cell
-    return np.nan if isinstance(text, str) and text in wanted else text
+    is_missing = text in words if isinstance(text, str) else isinstance(text, (int, float)) and text in numbers
+    return np.nan if is_missing else text
 
 
-def _is_plain_number(text: str) -> bool:
+def is_plain_number(text: str) -> bool:
+    """Whether a text is a number as Python writes it."""
     try:
         float(text)
     except ValueError:
