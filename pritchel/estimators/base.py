@@ -153,6 +153,10 @@ class HorseshoeEstimator(FittedEstimator):
             weights = _check_sample_weight(sample_weight, inputs, dtype=np.float64, ensure_non_negative=True)
         targets = self._target_values(values, is_fit)
         weights = self._row_weights(values, weights)
+        for name, table in (("X", inputs), ("y", targets)):
+            checks.check_magnitude(name, table)
+            if few := checks.columns_without_digits(table):
+                warnings.warn(f"{name}, column {few[0]}: {checks.FEW_DIGITS}", diagnostics.FitWarning, stacklevel=3)
         if weights is not None and np.count_nonzero(weights) < 2:
             raise ValueError("sample_weight must leave at least two rows with a positive weight.")
         return np.ascontiguousarray(inputs), targets, weights

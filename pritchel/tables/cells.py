@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from pritchel import checks
 from pritchel.tables.messages import TableError
 from pritchel.tables.spelling import TRUTH, Spelling, spelled_numbers
 
@@ -75,9 +76,22 @@ def numbers(values: pd.Series, spelling: Spelling = "plain", first_row: int = 0)
             "na_values",
             values.iloc[where],
         )
-    if np.isinf(found).any():
-        where = int(np.flatnonzero(np.isinf(found))[0])
-        raise TableError(f"Column {values.name!r} is infinite in row {first_row + where + 1}. Mend it or drop the row.")
+    is_large = np.abs(found) > checks.LARGEST
+    if is_large.any():
+        where = int(np.flatnonzero(is_large)[0])
+        what = "infinite" if np.isinf(found[where]) else f"{found[where]:g}, too large to compute with,"
+        raise TableError(f"Column {values.name!r} is {what} in row {first_row + where + 1}. Mend it or drop the row.")
+    return found
+
+
+def training_numbers(values: pd.Series, spelling: Spelling) -> np.ndarray:
+    """Floats to fit to; refuses a column that floats are too coarse for."""
+    found = numbers(values, spelling)
+    present = found[~np.isnan(found)]
+    if checks.columns_without_digits(present[:, None]):
+        raise TableError(f"Column {values.name!r}: {checks.FEW_DIGITS}")
+    if 0 < np.abs(present).max(initial=0.0) < 1 / checks.LARGEST:
+        raise TableError(f"Column {values.name!r} is too small to compute with. Give it in other units.")
     return found
 
 

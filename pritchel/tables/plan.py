@@ -102,7 +102,9 @@ def _check_target(values: pd.Series, told: Told) -> None:
     if values.name not in told.category and looks_like_dates(values):
         raise TableError(
             f"The target {values.name!r} holds dates or times (such as {values.dropna().iloc[0]}). Turn it into a "
-            "number, such as days since a start."
+            "number, such as days since a start; for classes, say so with {option}.",
+            "category",
+            values.name,
         )
 
 
@@ -135,7 +137,7 @@ def _plan_column(values: pd.Series, spelling: Spelling, told: Told) -> Column:
     _refuse_unusable(values)
     name, num_missing = str(values.name), int(values.isna().sum())
     if name not in told.category and _holds_numbers(values, spelling, told):
-        found = numbers(values, spelling)
+        found = cells.training_numbers(values, spelling)
         found = found[~np.isnan(found)]
         quantiles = np.quantile(found, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1])
         summary = {"missing": num_missing, "quantiles": quantiles.tolist(), "mean": float(found.mean())}

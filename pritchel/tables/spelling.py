@@ -49,8 +49,9 @@ def _plain(cells: pd.Series) -> np.ndarray:
 
 
 class _Look(NamedTuple):
-    """What the cells of one column may be: shares that are numbers by either decimal mark, and a cell with a comma."""
+    """What the cells of one column may be: shares that are numbers, plain or by either mark, and one with a comma."""
 
+    plain: float
     point: float
     comma: float
     with_comma: str | None
@@ -63,9 +64,14 @@ class _Look(NamedTuple):
         return "." if self.point > self.comma else ","
 
     @property
+    def is_grouped(self) -> bool:
+        """Whether there are marks between thousands, if the point is the decimal mark."""
+        return self.point > max(MOSTLY, self.plain)
+
+    @property
     def is_open(self) -> bool:
         """Whether a comma may be either mark."""
-        return self.mark == "" and self.point > MOSTLY and self.with_comma is not None
+        return self.mark == "" and self.is_grouped and self.with_comma is not None
 
 
 def guess_spellings(columns: Mapping[str, pd.Series], decimal: str | None = None) -> dict[str, Spelling]:
@@ -79,21 +85,19 @@ def guess_spellings(columns: Mapping[str, pd.Series], decimal: str | None = None
         return guessed | dict.fromkeys(rest, DECIMALS[decimal])
     looks = {name: _look(cells) for name, cells in rest.items()}
     marks = {look.mark for look in looks.values()} - {""}
-    if marks == {",", "."}:  # both marks in one file: each column for itself
-        guessed |= {name: "comma" for name, look in looks.items() if look.mark == ","}
-        guessed |= {name: "point" for name, look in looks.items() if look.mark == "." and look.with_comma}
-    elif marks == {","}:
+    if marks == {","}:
         return guessed | dict.fromkeys(rest, "comma")
-    elif marks == {"."} and any(look.with_comma and look.point > MOSTLY for look in looks.values()):
-        return guessed | dict.fromkeys(rest, "point")
     for name, look in looks.items():
-        if look.is_open:
+        if look.is_open and marks != {"."}:
             raise TableError(
                 f"Column {name!r} holds numbers with commas, such as {look.with_comma!r}. Say with {{option}} which "
                 "mark is the decimal one, '.' or ','.",
                 "decimal",
             )
-    return guessed
+    if marks == {",", "."}:  # both marks in one file: each column for itself
+        guessed |= {name: "comma" for name, look in looks.items() if look.mark == ","}
+        return guessed | {name: "point" for name, look in looks.items() if look.mark != "," and look.is_grouped}
+    return guessed | (dict.fromkeys(rest, "point") if any(look.is_grouped for look in looks.values()) else {})
 
 
 def _holds_truth(cells: pd.Series) -> bool:
@@ -104,7 +108,7 @@ def _look(cells: pd.Series) -> _Look:
     distinct = cells.drop_duplicates()
     distinct = distinct.iloc[:: max(1, len(distinct) // MAX_CELLS)]
     if len(distinct) == 0:
-        return _Look(0.0, 0.0, None)
-    shares = [float(np.mean(~np.isnan(spelled_numbers(distinct, style)))) for style in ("point", "comma")]
+        return _Look(0.0, 0.0, 0.0, None)
+    shares = [float(np.mean(~np.isnan(spelled_numbers(distinct, style)))) for style in ("plain", "point", "comma")]
     commas = distinct[distinct.str.contains(",", regex=False).to_numpy(bool)]
-    return _Look(shares[0], shares[1], str(commas.iloc[0]) if len(commas) else None)
+    return _Look(*shares, str(commas.iloc[0]) if len(commas) else None)

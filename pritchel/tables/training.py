@@ -14,7 +14,7 @@ from pritchel.estimators.typed import unfitted
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.posterior.evaluate import Evaluation
 from pritchel.settings import name_of
-from pritchel.tables.cells import MAX_NAMES, column_of, numbers
+from pritchel.tables.cells import MAX_NAMES, column_of, numbers, training_numbers
 from pritchel.tables.columns import TablePlan, Told
 from pritchel.tables.encode import class_labels, encode_inputs, target_values
 from pritchel.tables.messages import Message, Option, TableError
@@ -126,6 +126,8 @@ def training_table(
         raise TableError(f"The table has {len(frame) or 'no'} row(s) below its header; a fit needs at least two.")
     plan = plan_table(frame, targets, told)
     values, is_known = (class_labels if classes else target_values)(plan, frame)
+    for name in () if classes else targets:
+        training_numbers(column_of(frame, name, told.na_values), plan.spelling(name))
     num_known = int(is_known.sum())
     if num_known < 2:
         raise TableError(f"Only {num_known} row(s) have all targets ({', '.join(targets)}); at least two are needed.")
