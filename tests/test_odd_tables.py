@@ -9,6 +9,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from pritchel.tables.columns import TablePlan
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.messages import TableError
 from pritchel.tables.plan import holds_classes, plan_table
@@ -147,3 +148,15 @@ def test_a_number_that_is_no_float_is_told_by_its_row(tmp_path):
     frame = read_table(written(tmp_path / "t.csv", text))
     with pytest.raises(TableError, match="'x' is infinite in row 31"):
         plan_table(frame, ["y"])
+
+
+def test_columns_of_yes_and_no_in_older_folders_are_still_read():
+    frame = pd.DataFrame({"flag": [True, False, True, True], "x": [1.0, 2.0, 4.0, 7.0], "y": [1.0, 2.0, 3.0, 5.0]})
+    now = plan_table(frame, ["y"]).to_json()
+    once = TablePlan.from_json({name: value for name, value in now.items() if name not in ("spellings", "na_values")})
+    texts = frame.astype(str)
+    np.testing.assert_array_equal(encode_inputs(once, texts), encode_inputs(plan_table(frame, ["y"]), frame))
+    kinds = pd.DataFrame({"flag": ["TRUE", "True", "FALSE"], "x": ["1", "2", "5"]})
+    np.testing.assert_array_equal(encode_inputs(once, kinds)[:, 0], [1, 1, 0])
+    with pytest.raises(TableError, match="not sound"):
+        TablePlan.from_json({**now, "spellings": {"x": "odd"}})

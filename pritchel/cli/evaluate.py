@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import AsJson, Decimal, Encoding, NaValues, Sep, plain_errors, print_json
+from pritchel.cli.common import AsJson, Decimal, Encoding, NaValues, Sep, plain_errors, print_json, say
 
 
 def evaluate(
@@ -32,11 +32,15 @@ def evaluate(
         from pritchel.cli.scores import checks_table, scores_table
         from pritchel.posterior.evaluate import calibration_curve
         from pritchel.tables.model import TableModel
+        from pritchel.tables.outside import outside_cells, outside_remarks
         from pritchel.tables.read import read_table
         from pritchel.tables.training import score_notes
 
         loaded = TableModel.load(model).reading(decimal, na_value or ())
-        outcome = loaded.evaluate(read_table(table, sep, encoding))
+        frame = read_table(table, sep, encoding)
+        outcome = loaded.evaluate(frame)
+        for text in outside_remarks(loaded.plan_, outside_cells(loaded.plan_, frame)[1]):
+            say(f"Note: {text}")
         notes = score_notes(outcome)
         curves = {}
         for index, name in enumerate(() if loaded.has_classes else loaded.plan_.targets):

@@ -118,11 +118,16 @@ def share_of_numbers(values: pd.Series, spelling: Spelling = "plain") -> float:
     return float(np.mean(is_number(present, spelling))) if len(present) else 0.0
 
 
-def are_whole(values: pd.Series) -> bool:
-    """Whether every cell is a whole number, written as one."""
-    if pd.api.types.is_integer_dtype(values):
-        return True
-    return not is_numeric(values) and bool(present_texts(values).str.fullmatch(r"[+-]?\d+").all())
+def typed(values: pd.Series, spelling: Spelling) -> pd.Series:
+    """A column of texts that all spell plain numbers as numbers, whole ones as such; others as they are."""
+    if pd.api.types.is_numeric_dtype(values) or not values.notna().any() or looks_like_dates(values):
+        return values
+    if spelling == "comma" and present_texts(values).str.contains(".", regex=False).any():  # between thousands
+        return values
+    try:
+        return cast(pd.Series, pd.to_numeric(values))
+    except (ValueError, TypeError):
+        return values
 
 
 def texts(values: pd.Series) -> pd.Series:

@@ -14,7 +14,7 @@ from pritchel.tables import cells
 from pritchel.tables.cells import column_of, listed, looks_like_dates, numbers, share_of_numbers
 from pritchel.tables.columns import Column, LeftOut, TablePlan, Told, check_decimal
 from pritchel.tables.messages import TableError
-from pritchel.tables.spelling import MOSTLY, Spelling, guess_spellings
+from pritchel.tables.spelling import MOSTLY, Spelling, guess_spellings, spell_numbers
 
 MAX_CATEGORIES = 30
 MIN_ROWS_FOR_IDS = 20
@@ -25,14 +25,15 @@ ID_NAMES, ID_ENDINGS = ("id", "index", "row", "key"), ("_id", " id", "unnamed: 0
 def plan_table(frame: pd.DataFrame, targets: Sequence[str], told: Told = Told()) -> TablePlan:  # noqa: B008
     """What to do with each column of a training table; refuses what would go wrong unseen, and says what to do."""
     _check_names(frame, targets, told)
-    spellings = spellings_of(frame, targets, told)
+    table = {name: column_of(frame, name, told.na_values) for name in frame.columns}
+    spellings = _spellings(table, targets, told)
     columns, left_out = [], {}
-    for name in frame.columns:
+    for name, cleaned in table.items():
         if name in targets:
-            _check_target(column_of(frame, name, told.na_values), told)
+            _check_target(cleaned, told)
             continue
-        values = column_of(frame, name, told.na_values)
         spelling = spellings.get(name, "plain")
+        values = cleaned if name in told.category else cells.typed(cleaned, spelling)
         why = _reason_to_leave_out(values, spelling, told)
         if why is None:
             columns.append(_plan_column(values, spelling, told))
@@ -74,14 +75,13 @@ def plan_arrays(estimator: Any) -> TablePlan:
     return TablePlan(tuple(Column(str(name), "number", float(mean)) for name, mean in means), tuple(targets), {})
 
 
-def spellings_of(frame: pd.DataFrame, targets: Sequence[str], told: Told) -> dict[str, Spelling]:
-    """How each column spells numbers, of those that are not plain ones: a matter of all of them, as a file is of one
-    piece."""
+def _spellings(table: dict[str, pd.Series], targets: Sequence[str], told: Told) -> dict[str, Spelling]:
+    """How each column spells numbers, of those that are not plain: a matter of all, as a file is of one piece."""
     found = {}
-    for name in frame.columns:
+    for name, values in table.items():
         is_idle = name in told.category or (name in told.drop and name not in targets)
-        if not (is_idle or cells.is_numeric(frame[name]) or cells.holds_nested(frame[name])):
-            found[name] = cells.present_texts(column_of(frame, name, told.na_values))
+        if not (is_idle or cells.is_numeric(values) or cells.holds_nested(values)):
+            found[name] = cells.present_texts(values)
     return guess_spellings(found, told.decimal)
 
 
@@ -94,8 +94,7 @@ def holds_classes(frame: pd.DataFrame, targets: Sequence[str], told: Told = Told
     values = column_of(frame, targets[0], told.na_values)
     if cells.is_numeric(values) or looks_like_dates(values):
         return False
-    spelling = spellings_of(frame, targets, told).get(targets[0], "plain")
-    return spelling == "truth" or share_of_numbers(values, spelling) <= MOSTLY
+    return not spell_numbers(cells.present_texts(values))
 
 
 def _check_target(values: pd.Series, told: Told) -> None:
@@ -125,7 +124,7 @@ def _reason_to_leave_out(values: pd.Series, spelling: Spelling, told: Told) -> L
         return None
     if share_of_numbers(values, spelling) < MOSTLY and not looks_like_dates(values):
         return LeftOut.ID_TEXT
-    if cells.are_whole(values):
+    if pd.api.types.is_integer_dtype(values):
         name = str(values.name).lower()
         is_named_id = name in ID_NAMES or name.endswith(ID_ENDINGS)
         if is_named_id or np.all(np.diff(np.sort(numbers(values))) == 1):

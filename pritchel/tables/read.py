@@ -137,7 +137,7 @@ def _checked(piece: pd.DataFrame, layout: Layout, source: str) -> pd.DataFrame:
             )
     for name in piece.columns:
         _refuse_stray_quote(piece[name], layout, source)
-    piece.attrs[LAYOUT] = layout._asdict()
+    piece.attrs[LAYOUT] = {"sep": layout.sep, "encoding": layout.encoding}  # short: pandas copies it at every step
     return piece
 
 

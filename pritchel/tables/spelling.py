@@ -1,5 +1,6 @@
 """How a table spells its numbers: with decimal points or commas, marks between thousands, or as True and False."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -10,7 +11,7 @@ from pritchel.tables.messages import TableError
 
 Spelling = Literal["plain", "point", "comma", "truth"]
 MOSTLY = 0.8  # a column is one of numbers with slips if more of its cells than this are numbers
-MAX_CELLS = 5000  # distinct cells that a guess looks at
+MAX_CELLS = 1000  # distinct cells that a guess looks at
 GAPS = " \u00a0\u202f'\u2019"  # marks between thousands, besides the comma or point that is not the decimal mark
 TRUTH = {"true": 1.0, "false": 0.0}
 DECIMALS: dict[str, Spelling] = {".": "point", ",": "comma"}
@@ -100,15 +101,22 @@ def guess_spellings(columns: Mapping[str, pd.Series], decimal: str | None = None
     return guessed | (dict.fromkeys(rest, "point") if any(look.is_grouped for look in looks.values()) else {})
 
 
+def spell_numbers(cells: pd.Series) -> bool:
+    """Whether most texts are numbers, by one mark or the other."""
+    look = _look(cells)
+    return max(look.plain, look.point, look.comma) > MOSTLY
+
+
 def _holds_truth(cells: pd.Series) -> bool:
-    return len(cells) > 0 and bool(cells.str.lower().isin(list(TRUTH)).all())
+    return len(cells) > 0 and str(cells.iloc[0]).lower() in TRUTH and bool(cells.str.lower().isin(list(TRUTH)).all())
 
 
 def _look(cells: pd.Series) -> _Look:
-    distinct = cells.drop_duplicates()
-    distinct = distinct.iloc[:: max(1, len(distinct) // MAX_CELLS)]
-    if len(distinct) == 0:
+    distinct = cells.unique()
+    sample = distinct[:: max(1, len(distinct) // MAX_CELLS)].tolist()
+    if not sample:
         return _Look(0.0, 0.0, 0.0, None)
-    shares = [float(np.mean(~np.isnan(spelled_numbers(distinct, style)))) for style in ("plain", "point", "comma")]
-    commas = distinct[distinct.str.contains(",", regex=False).to_numpy(bool)]
-    return _Look(*shares, str(commas.iloc[0]) if len(commas) else None)
+    is_plain = ~np.isnan(_plain(pd.Series(sample, dtype=object)))
+    is_point, is_comma = ([re.fullmatch(PATTERNS[style], cell) is not None for cell in sample] for style in PATTERNS)
+    shares = [float(np.mean(part)) for part in (is_plain, is_plain | np.asarray(is_point), is_comma)]
+    return _Look(*shares, next((cell for cell in sample if "," in cell), None))
