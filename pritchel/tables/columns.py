@@ -173,7 +173,8 @@ class TablePlan(NamedTuple):
 
 def _spellings_once(columns: Sequence[Column]) -> dict[str, Spelling]:
     """Of a folder from before they were recorded: a column of zeros and ones may have been one of yes and no."""
-    return {c.name: "truth" for c in columns if c.summary.get("quantiles") and set(c.summary["quantiles"]) <= {0, 1}}
+    quantiles = {column.name: column.summary.get("quantiles", [None]) for column in columns}
+    return {name: "truth" for name, values in quantiles.items() if (values[0], values[-1]) == (0, 1)}
 
 
 def check_decimal(decimal: str | None) -> None:
