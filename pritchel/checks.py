@@ -76,6 +76,28 @@ def check_scales(name: str, value: Any, num_layers: int) -> float | tuple[float,
     return float(value)
 
 
+def check_numeric_targets(y: Any) -> None:
+    """Targets are numbers, or texts that spell them; refuses others by their row."""
+    values = np.asarray(y)
+    if values.dtype.kind in "mM":
+        raise ValueError("y holds dates or times. Turn them into numbers first, such as days since a start.")
+    for row, cell in enumerate(values.ravel() if values.dtype.kind in "OUS" else ()):
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            where = row // (values.size // len(values))
+            told = f"y must hold numbers; row {where} is {str(cell)!r}. For classes use HorseshoeClassifier."
+            raise ValueError(told) from None
+
+
+def check_labels(y: Any) -> None:
+    """Labels are of one kind, so that they have an order."""
+    values = np.asarray(y)
+    kinds = sorted({type(label).__name__ for label in values.ravel()}) if values.dtype == object else []
+    if len(kinds) > 1:
+        raise ValueError(f"y mixes labels of several kinds ({', '.join(kinds)}). Turn them into one, such as texts.")
+
+
 def check_magnitude(name: str, values: np.ndarray, labels: Sequence[str] | None = None) -> None:
     """No column of a table, (rows, columns), holds values whose squares floats cannot hold."""
     for index, column in enumerate(values.T):

@@ -9,6 +9,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from pritchel import HorseshoeClassifier, HorseshoeRegressor
 from pritchel.tables.columns import TablePlan
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.messages import TableError
@@ -134,7 +135,13 @@ def test_lists_and_records_are_refused_by_name(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "values", [pd.to_datetime(["2020-01-02", None, "2021-05-06"]), ["2020-01-02", None, "2021-05-06"]]
+    "values",
+    [
+        pd.to_datetime(["2020-01-02", None, "2021-05-06"]),
+        ["2020-01-02", None, "2021-05-06"],
+        pd.to_timedelta([1, 2, 5], unit="h"),
+        pd.period_range("2020-01", periods=3, freq="M"),
+    ],
 )
 def test_dates_are_no_target(values):
     frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "when": values})
@@ -160,3 +167,24 @@ def test_columns_of_yes_and_no_in_older_folders_are_still_read():
     np.testing.assert_array_equal(encode_inputs(once, kinds)[:, 0], [1, 1, 0])
     with pytest.raises(TableError, match="not sound"):
         TablePlan.from_json({**now, "spellings": {"x": "odd"}})
+
+
+ODD_TARGETS = {
+    "texts": (HorseshoeRegressor, ["1", "2", "x"] * 10, r"y must hold numbers; row 2 is 'x'. For classes"),
+    "none": (HorseshoeRegressor, [1.0, None, 2.0] * 10, "y must hold numbers; row 1 is 'None'"),
+    "two columns": (HorseshoeRegressor, [["1", "2"], ["3", "no"]] * 15, "row 1 is 'no'"),
+    "dates": (HorseshoeRegressor, np.asarray(["2020-01-02"] * 30, "datetime64[D]"), "y holds dates or times"),
+    "mixed": (HorseshoeClassifier, np.asarray(["a", 1.0] * 15, object), r"several kinds \(float, str\)"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_TARGETS)
+def test_targets_that_are_no_numbers_are_named(name):
+    kind, y, message = ODD_TARGETS[name]
+    with pytest.raises(ValueError, match=message):
+        kind().fit(np.arange(60.0).reshape(30, 2), y)
+
+
+def test_what_is_compared_with_is_checked_too(fitted, table):
+    with pytest.raises(ValueError, match="row 0 is 'a'"):
+        fitted.log_prob(table[0], ["a"] * 60)

@@ -142,6 +142,7 @@ class HorseshoeEstimator(FittedEstimator):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Inputs, targets as the likelihood takes them and weights of a table to train on."""
         is_numeric = not self.likelihood_settings().kind.has_classes
+        (checks.check_numeric_targets if is_numeric else checks.check_labels)(y)
         rules = {"multi_output": is_numeric, "y_numeric": is_numeric, "ensure_min_samples": 2}
         try:
             inputs, values = validate_data(self, X, y, dtype=np.float64, reset=is_fit, **rules)

@@ -28,7 +28,7 @@ def column_of(frame: pd.DataFrame, name: str, na_values: Collection[str] = ()) -
     if isinstance(values.dtype, pd.StringDtype):
         bare = values.str.strip()
         return cast(pd.Series, bare.mask(bare.isin([*MISSING_WORDS, *na_values])))
-    if pd.api.types.is_bool_dtype(values) or pd.api.types.is_datetime64_any_dtype(values):
+    if pd.api.types.is_bool_dtype(values) or is_time(values):
         return values
     told = {float(word) for word in na_values if is_plain_number(word)}
     if pd.api.types.is_numeric_dtype(values):
@@ -96,7 +96,7 @@ def training_numbers(values: pd.Series, spelling: Spelling) -> np.ndarray:
 
 
 def _floats(values: pd.Series, spelling: Spelling) -> np.ndarray:
-    if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values):
+    if is_time(values):
         return np.full(len(values), np.nan)
     if pd.api.types.is_numeric_dtype(values):  # yes and no among them
         cells: Any = values
@@ -164,9 +164,16 @@ def as_known(values: pd.Series, known: Sequence[str]) -> pd.Series:
     return values.map(found).astype(object)
 
 
+def is_time(values: pd.Series) -> bool:
+    """Whether the column has dates, times or spans of time, not texts that spell them."""
+    if isinstance(values.dtype, pd.PeriodDtype):
+        return True
+    return pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values)
+
+
 def looks_like_dates(values: pd.Series) -> bool:
     """Whether a column holds dates or times, by its type or by how its texts look."""
-    if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values):
+    if is_time(values):
         return True
     if pd.api.types.is_numeric_dtype(values) or not values.notna().any():
         return False

@@ -63,9 +63,9 @@ def named(frame: pd.DataFrame, source: str = "the table") -> pd.DataFrame:
     """The frame with texts as the names of its columns, none of them twice."""
     if not isinstance(frame, pd.DataFrame):
         raise TypeError(f"A table must be a pandas DataFrame; got a {type(frame).__name__}. Columns need their names.")
-    frame = frame.rename(columns=str)
-    refuse_twice(list(frame.columns), source)
-    return frame
+    names = [str(name) for name in frame.columns]
+    refuse_twice(names, source)
+    return frame.set_axis(names, axis=1)
 
 
 def _in_words(text: str) -> str:
