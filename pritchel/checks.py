@@ -81,7 +81,7 @@ def check_numeric_targets(y: Any) -> None:
     values = np.asarray(y)
     if values.dtype.kind in "mM":
         raise ValueError("y holds dates or times. Turn them into numbers first, such as days since a start.")
-    for row, cell in enumerate(values.ravel() if values.dtype.kind in "OUS" else ()):
+    for row, cell in enumerate(values.ravel() if values.dtype.kind in "OUS" and values.ndim else ()):
         try:
             float(cell)
         except (TypeError, ValueError):
@@ -93,7 +93,8 @@ def check_numeric_targets(y: Any) -> None:
 def check_labels(y: Any) -> None:
     """Labels are of one kind, so that they have an order."""
     values = np.asarray(y)
-    kinds = sorted({type(label).__name__ for label in values.ravel()}) if values.dtype == object else []
+    is_mixed = values.dtype == object and values.ndim > 0
+    kinds = sorted({type(label).__name__ for label in values.ravel()}) if is_mixed else []
     if len(kinds) > 1:
         raise ValueError(f"y mixes labels of several kinds ({', '.join(kinds)}). Turn them into one, such as texts.")
 
