@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -47,69 +47,17 @@ def predict(
     with plain_errors():
         from pritchel.cli.tables_out import table_writer
         from pritchel.tables.model import TableModel
+        from pritchel.tables.pieces import Asked, answer_pieces, remarks_on
         from pritchel.tables.read import iter_table
 
         loaded = TableModel.load(model).reading(decimal, na_value or ())
-        answer = _Answer(loaded, quantile or [0.05, 0.5, 0.95], row_id, split, flag_outside)
+        asked = Asked(quantile or (0.05, 0.5, 0.95), row_id or (), split, flag_outside)
         start = time.monotonic()
         with table_writer(output, overwrite) as write:
-            for piece in iter_table(table, sep, encoding):
-                write(answer.rows(piece))
+            for piece in answer_pieces(loaded, iter_table(table, sep, encoding), asked):
+                write(piece.answer)
                 if time.monotonic() - start > 2:
-                    say(f"{answer.num_rows:,} rows predicted")
-        answer.tell_outside()
-        say(f"Predicted {answer.num_rows:,} row(s)" + ("" if output == "-" else f": {output}"))
-
-
-class _Answer:
-    """Predictions of a table that comes in pieces, and what there is to tell about it."""
-
-    def __init__(self, model: Any, levels: list[float], row_ids: list[str] | None, split: bool, flag_outside: bool):
-        self.model, self.levels, self.row_ids = model, levels, row_ids
-        self.split, self.flag_outside = split, flag_outside
-        self.num_rows, self.counts = 0, {}
-
-    def rows(self, piece: Any) -> Any:
-        """What is written for the rows of the next piece."""
-        import pandas as pd
-
-        from pritchel.tables.outside import joined_counts, outside_cells
-
-        plan, start = self.model.plan_, self.num_rows
-        ids = self._ids(piece)
-        if start == 0:
-            _tell_extra_columns(plan, piece, ids)
-        kept = piece[ids] if ids else pd.DataFrame({"row": range(start + 1, start + 1 + len(piece))}, piece.index)
-        answer = self.model.predict(piece, self.levels, start, split=self.split)
-        flags, counts = outside_cells(plan, piece, start)
-        if self.flag_outside:
-            answer["outside"] = ["; ".join(flags.columns[row]) for row in flags.to_numpy(bool)]
-        self.counts = joined_counts(plan, self.counts, counts)
-        self.num_rows += len(piece)
-        return pd.concat([kept, answer], axis=1)
-
-    def _ids(self, piece: Any) -> list[str]:
-        from pritchel.tables.messages import TableError
-
-        if not self.row_ids:
-            return [name for name in self.model.plan_.ids if name in piece.columns]
-        missing = [name for name in self.row_ids if name not in piece.columns]
-        if missing:
-            raise TableError(f"--id: the table has no column {', '.join(map(repr, missing))}.")
-        return self.row_ids
-
-    def tell_outside(self) -> None:
-        """Say where the table was unlike the rows of the fit."""
-        from pritchel.tables.outside import outside_remarks
-
-        for text in outside_remarks(self.model.plan_, self.counts):
+                    say(f"{piece.num_rows:,} rows predicted")
+        for text in remarks_on(loaded, piece):
             say(f"Note: {text}")
-
-
-def _tell_extra_columns(plan: Any, piece: Any, ids: list[str]) -> None:
-    from pritchel.tables.cells import listed
-
-    known = {column.name for column in plan.columns} | {*plan.targets, *plan.left_out, *ids}
-    extra = [str(name) for name in piece.columns if name not in known]
-    if extra:
-        say(f"Note: the model does not know, and does not use, column {listed(extra)}.")
+        say(f"Predicted {piece.num_rows:,} row(s)" + ("" if output == "-" else f": {output}"))

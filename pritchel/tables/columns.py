@@ -41,6 +41,9 @@ class Told(NamedTuple):
         return [*lists, ("weight", weight)]
 
 
+NOTHING_TOLD = Told()
+
+
 class LeftOut(Enum):
     """Why a column is not among the inputs; as text, the sentence for it."""
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from pritchel.tables import cells
 from pritchel.tables.cells import column_of, listed, looks_like_dates, numbers, share_of_numbers
-from pritchel.tables.columns import Column, LeftOut, TablePlan, Told, check_decimal
+from pritchel.tables.columns import NOTHING_TOLD, Column, LeftOut, TablePlan, Told, check_decimal
 from pritchel.tables.messages import TableError
 from pritchel.tables.spelling import MOSTLY, Spelling, guess_spellings, spell_numbers
 
@@ -22,7 +22,7 @@ MIN_DISTINCT = 6  # values of a column of which one can be far from the others
 ID_NAMES, ID_ENDINGS = ("id", "index", "row", "key"), ("_id", " id", "unnamed: 0")
 
 
-def plan_table(frame: pd.DataFrame, targets: Sequence[str], told: Told = Told()) -> TablePlan:  # noqa: B008
+def plan_table(frame: pd.DataFrame, targets: Sequence[str], told: Told = NOTHING_TOLD) -> TablePlan:
     """What to do with each column of a training table; refuses what would go wrong unseen, and says what to do."""
     _check_names(frame, targets, told)
     table = {name: column_of(frame, name, told.na_values) for name in frame.columns}
@@ -85,7 +85,7 @@ def _spellings(table: dict[str, pd.Series], targets: Sequence[str], told: Told) 
     return guess_spellings(found, told.decimal)
 
 
-def holds_classes(frame: pd.DataFrame, targets: Sequence[str], told: Told = Told()) -> bool:  # noqa: B008
+def holds_classes(frame: pd.DataFrame, targets: Sequence[str], told: Told = NOTHING_TOLD) -> bool:
     """Whether the target is one column of texts or of yes and no: classes rather than numbers."""
     if len(targets) != 1 or targets[0] not in frame.columns or targets[0] in told.number:
         return False

@@ -15,7 +15,7 @@ from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.posterior.evaluate import Evaluation
 from pritchel.settings import name_of
 from pritchel.tables.cells import MAX_NAMES, column_of, numbers, training_numbers
-from pritchel.tables.columns import TablePlan, Told
+from pritchel.tables.columns import NOTHING_TOLD, TablePlan, Told
 from pritchel.tables.encode import class_labels, encode_inputs, target_values
 from pritchel.tables.messages import Message, Option, TableError
 from pritchel.tables.plan import holds_classes, plan_table
@@ -81,7 +81,7 @@ def asks_for_classes(
     targets: Sequence[str],
     likelihood: str = "auto",
     estimator: Any = None,
-    told: Told = Told(),  # noqa: B008
+    told: Told = NOTHING_TOLD,
 ) -> bool:
     """Whether a table with these targets is a matter of classes: as told, as the estimator is, or as it looks."""
     if likelihood not in ("auto", *LIKELIHOODS):
@@ -115,7 +115,7 @@ def new_estimator(given: Any, classes: bool, likelihood: str, seed: int | None) 
 def training_table(
     frame: pd.DataFrame,
     targets: Sequence[str],
-    told: Told = Told(),  # noqa: B008
+    told: Told = NOTHING_TOLD,
     *,
     holdout: float = 0.1,
     seed: int | None = 0,
