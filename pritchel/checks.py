@@ -1,10 +1,14 @@
 """Checks of what users pass in: every message says what was wanted, what came, and what to do."""
 
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
+
+LARGEST = 1e100  # its square, and the reciprocal of that, are floats
+FEW_DIGITS = "floats have but a few steps between its values, so large are they. Subtract an offset from them first."
+ROUNDING_STEPS, FEW_STEPS = 8, 4096  # between neighbouring floats: within rounding; too few to tell values apart
 
 
 def check_choice(name: str, value: Any, choices: Collection[object]) -> None:
@@ -70,6 +74,56 @@ def check_scales(name: str, value: Any, num_layers: int) -> float | tuple[float,
         return tuple(float(part) for part in value)
     check_number(name, value, above=0)
     return float(value)
+
+
+def check_numeric_targets(y: Any) -> None:
+    """Targets are numbers, or texts that spell them; refuses others by their row."""
+    values = np.asarray(y)
+    if values.dtype.kind in "mM":
+        raise ValueError("y holds dates or times. Turn them into numbers first, such as days since a start.")
+    for row, cell in enumerate(values.ravel() if values.dtype.kind in "OUS" and values.ndim else ()):
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            where = row // (values.size // len(values))
+            told = f"y must hold numbers; row {where} is {str(cell)!r}. For classes use HorseshoeClassifier."
+            raise ValueError(told) from None
+
+
+def check_labels(y: Any) -> None:
+    """Labels are of one kind, so that they have an order."""
+    values = np.asarray(y)
+    is_mixed = values.dtype == object and values.ndim > 0
+    kinds = sorted({type(label).__name__ for label in values.ravel()}) if is_mixed else []
+    if len(kinds) > 1:
+        raise ValueError(f"y mixes labels of several kinds ({', '.join(kinds)}). Turn them into one, such as texts.")
+
+
+def check_magnitude(name: str, values: np.ndarray, labels: Sequence[str] | None = None) -> None:
+    """No column of a table, (rows, columns), holds values whose squares floats cannot hold."""
+    for index, column in enumerate(values.T):
+        label = repr(str(labels[index])) if labels is not None else index
+        sizes = np.abs(column)
+        if sizes.max(initial=0.0) > LARGEST:
+            where = int(sizes.argmax())
+            raise ValueError(
+                f"{name} holds {column[where]:g} in row {where}, column {label}: too large to compute with. Mend it, "
+                "or give the column in other units."
+            )
+        if 0 < sizes.max(initial=0.0) < 1 / LARGEST:
+            raise ValueError(
+                f"{name} holds nothing larger than {sizes.max():g} in column {label}: too small to compute with. Give "
+                "it in other units."
+            )
+
+
+def columns_without_digits(values: np.ndarray) -> list[int]:
+    """Columns of a table whose spread is so small beside their size that floats have but a few steps for it."""
+    if len(values) == 0:
+        return []
+    low, high = values.min(0), values.max(0)
+    steps = (high - low) / np.spacing(np.maximum(np.abs(low), np.abs(high)))
+    return np.flatnonzero((steps > ROUNDING_STEPS) & (steps < FEW_STEPS)).tolist()
 
 
 def explain_bad_table(error: Exception, table: Any, name: str) -> str:

@@ -74,6 +74,54 @@ def test_the_numpy_file_agrees_and_imports_nothing_else(model, tmp_path):
         assert f"import {module}" not in path.read_text()
 
 
+ODD_TEXTS = (
+    "Ayr",
+    " Ayr",
+    "Ayr  ",
+    "NA",
+    " NA ",
+    "",
+    "n/a",
+    "?",
+    None,
+    "ayr",
+    "TRUE",
+    "true",
+    True,
+    1,
+    1.0,
+    "1.0",
+    "02",
+)
+ODD_NUMBERS = ("1.5", " 2", "NA", "?", "", None, "1e3", 7, 8.5, "9999", 9999.0, float("nan"))
+
+
+def test_the_numpy_file_reads_cells_as_the_model_does(tmp_path, monkeypatch):
+    rows = pd.DataFrame({"town": ["Ayr", "True", "1", "02", "NA", "?"] * 6, "y": np.arange(36.0) % 7})
+    rows["plain"] = (np.arange(36) ** 2 / 8).astype(str)
+    rows.loc[3, "plain"] = "NA"
+    rows["euro"] = [f"1.{100 + index},5" for index in range(36)]
+    rows["flag"] = ["TRUE", "FALSE", ""] * 12
+    estimator = tiny(training__num_steps=5, num_draws=5)
+    table_model = TableModel(estimator, holdout=0, na_values=["?", "9999"], category=["town"], keep=["euro"])
+    table_model.fit(rows, "y")
+    write_numpy(deployed(table_model.estimator_, table_model.plan_), tmp_path / "odd_cells.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    import odd_cells  # pyright: ignore[reportMissingImports]
+
+    length = max(len(ODD_TEXTS), len(ODD_NUMBERS))
+    new = pd.DataFrame(
+        {
+            "town": pd.Series([*ODD_TEXTS], dtype=object),
+            "plain": pd.Series([*ODD_NUMBERS, *[None] * (length - len(ODD_NUMBERS))], dtype=object),
+            "euro": pd.Series([None, "1.234,5", "7,25", "1 234,5", " 12"] + ["3"] * (length - 5), dtype=object),
+            "flag": pd.Series(["TRUE", "false", "NA", 1, True, 0.0] + [None] * (length - 6), dtype=object),
+        }
+    )
+    columns = {name: new[name].tolist() for name in new}
+    np.testing.assert_array_equal(odd_cells.encode(columns), encode_inputs(table_model.plan_, new))
+
+
 def test_a_missing_extra_is_named(model, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ValueError, match=r"pritchel\[onnx\]"):

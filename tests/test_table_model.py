@@ -1,6 +1,7 @@
 """`TableModel` from Python: what `pritchel fit` does, without a command line."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pritchel import HorseshoeClassifier, HorseshoeRegressor, TableError, TableModel
+from pritchel.tables.columns import LeftOut, Told
 from pritchel.tables.encode import encode_inputs
-from pritchel.tables.plan import LeftOut, plan_arrays
+from pritchel.tables.plan import plan_arrays
 from pritchel.tables.training import training_table
 from tests.conftest import TINY, tiny
 
@@ -64,12 +66,15 @@ def test_a_fit_holds_rows_out_and_scores_them(model, frame, said):
         "seed": 0,
         "holdout": 0.2,
     }
-    assert said == ["Dropped: 1 row(s) without a target, or cut short (row 6)"]
+    assert said[0].startswith("How the table is taken")
+    assert re.search(r"\n  town +category: .*Bath.* +number=\['town'\]\n", said[0])
+    assert re.search(r"\n  key +left out: counts the rows, like an id +keep=\['key'\]", said[0])
+    assert said[1:] == ["Dropped: 1 row(s) without a target, or cut short (row 6)"]
     assert not hasattr(model.estimator, "posterior_")  # the estimator given is left as it was
 
 
 def test_it_is_the_estimators_own_fit(model, frame):
-    data = training_table(frame, ["price"], drop=["is_dear"], holdout=0.2)
+    data = training_table(frame, ["price"], Told(drop=["is_dear"]), holdout=0.2)
     expected = tiny(**QUICK | {"random_state": 0}).fit(*data.rows(held_out=False))
     np.testing.assert_array_equal(model.estimator_.elbo_, expected.elbo_)
 
@@ -175,8 +180,8 @@ def test_codes_are_hinted_at_in_arguments(frame):
     rows = frame[["area"]].assign(code=frame["is_dear"].astype(int))
     TableModel(tiny(**BRIEF)).fit(rows, "code", say=said.append)
     TableModel(HorseshoeRegressor.paper(**TINY | BRIEF)).fit(rows, "code", say=said.append)
-    assert len(said) == 2
-    for message in said:
+    assert len(said) == 4
+    for message in said[1::2]:
         assert "for classes add likelihood='categorical', for counts likelihood='poisson'." in str(message)
 
 

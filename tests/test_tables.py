@@ -10,9 +10,10 @@ import pytest
 
 from pritchel.serial import FileError
 from pritchel.tables.cells import MISSING
+from pritchel.tables.columns import LeftOut, TablePlan, Told
 from pritchel.tables.encode import encode_inputs, target_values
 from pritchel.tables.messages import TableError
-from pritchel.tables.plan import LeftOut, TablePlan, plan_table
+from pritchel.tables.plan import plan_table
 from pritchel.tables.read import iter_table, read_table
 
 
@@ -42,7 +43,7 @@ def test_columns_are_recognized_and_reasons_given(frame):
     assert plan.left_out == {"row_id": LeftOut.ID_COUNT, "name": LeftOut.ID_TEXT, "country": LeftOut.CONSTANT}
     assert plan.ids == ["row_id", "name"]
     assert str(plan.left_out["row_id"]) == "counts the rows, like an id"
-    kept = plan_table(frame, ["price"], drop=["age"], keep=["row_id"])
+    kept = plan_table(frame, ["price"], Told(drop=["age"], keep=["row_id"]))
     assert [column.name for column in kept.columns] == ["row_id", "area", "town"]
     assert kept.left_out["age"] is LeftOut.TOLD
 
@@ -71,7 +72,7 @@ def test_a_plan_survives_json_and_the_order_of_columns_does_not_matter(frame):
 
 
 def test_folders_that_told_reasons_in_sentences_are_still_read(frame):
-    plan = plan_table(frame.assign(gap=np.nan), ["price"], drop=["age"])
+    plan = plan_table(frame.assign(gap=np.nan), ["price"], Told(drop=["age"]))
     now = plan.to_json()
     assert now["left_out"] == {
         "row_id": "id_count",
@@ -145,7 +146,7 @@ def test_a_slip_is_found_whatever_the_rows_are_called():
     with pytest.raises(TableError, match="row 20 is 'oops'"):
         plan_table(frame, ["y"])
     with pytest.raises(TableError, match="'gap' is empty"):
-        plan_table(frame.assign(gap=np.nan), ["y"], drop=["x"], keep=["gap"])
+        plan_table(frame.assign(gap=np.nan), ["y"], Told(drop=["x"], keep=["gap"]))
 
 
 def test_wrong_names_are_named(frame):
@@ -159,7 +160,8 @@ def test_wrong_names_are_named(frame):
 
 
 def test_rows_without_a_target_are_told_apart(frame):
-    values, is_known = target_values(frame.assign(price=[np.nan] + [1.0] * 39), ["price", "area"])
+    gapped = frame.assign(price=[np.nan] + [1.0] * 39)
+    values, is_known = target_values(plan_table(gapped, ["price", "area"]), gapped)
     assert values.shape == (40, 2)
     assert is_known.tolist() == [False] + [True] * 39
 
@@ -182,13 +184,13 @@ def test_files_that_cannot_be_read_say_why(tmp_path):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "bad.parquet").write_text("not parquet")
     (tmp_path / "ragged.csv").write_text("a,b\n1,2\n1,2,3,4\n")
-    (tmp_path / "bytes.csv").write_bytes(b"a,b\n\xff\xfe,1\n")
+    (tmp_path / "bytes.csv").write_bytes(b"a,b\n\x81,1\n")
     for name, message in (
         ("missing.csv", "no file"),
         ("empty.csv", "is empty"),
         ("bad.parquet", "not a Parquet"),
-        ("ragged.csv", "line 3"),
-        ("bytes.csv", "not a CSV"),
+        ("ragged.csv", "line 3 has 4 cells, and the header has 2"),
+        ("bytes.csv", "not a text file"),
     ):
         with pytest.raises(TableError, match=message):
             read_table(str(tmp_path / name))

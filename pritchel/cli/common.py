@@ -26,6 +26,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on s
 NaValues = Annotated[
     list[str] | None, typer.Option("--na-value", help="A text that means missing, besides NA, nan and empty cells.")
 ]
+Sep = Annotated[str | None, typer.Option("--sep", help="What separates the cells of a CSV; default: a guess.")]
+Encoding = Annotated[str | None, typer.Option("--encoding", help="Of a CSV, such as cp1252; default: a guess.")]
+Decimal = Annotated[str | None, typer.Option("--decimal", help="The decimal mark of a CSV's numbers, . or ,")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is already there.")]
 
 

@@ -5,12 +5,26 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import AsJson, NaValues, console, plain_errors, print_json, visible
+from pritchel.cli.common import (
+    AsJson,
+    Decimal,
+    Encoding,
+    NaValues,
+    Sep,
+    console,
+    plain_errors,
+    print_json,
+    say,
+    visible,
+)
 
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Model folder.")],
     table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV (also .gz), Parquet, or - for CSV on stdin.")],
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     na_value: NaValues = None,
     as_json: AsJson = False,
 ) -> None:
@@ -28,11 +42,15 @@ def evaluate(
         from pritchel.cli.scores import checks_table, scores_table
         from pritchel.posterior.evaluate import calibration_curve
         from pritchel.tables.model import TableModel
+        from pritchel.tables.outside import outside_cells, outside_remarks
         from pritchel.tables.read import read_table
         from pritchel.tables.training import score_notes
 
-        loaded = TableModel.load(model)
-        outcome = loaded.evaluate(read_table(table, na_value or []))
+        loaded = TableModel.load(model).reading(decimal, na_value or ())
+        frame = read_table(table, sep, encoding)
+        outcome = loaded.evaluate(frame)
+        for text in outside_remarks(loaded.plan_, outside_cells(loaded.plan_, frame)[1]):
+            say(f"Note: {text}")
         notes = score_notes(outcome)
         curves = {}
         for index, name in enumerate(() if loaded.has_classes else loaded.plan_.targets):

@@ -10,8 +10,11 @@ import typer
 from pritchel.cli.common import (
     INTERRUPTED,
     AsJson,
+    Decimal,
+    Encoding,
     NaValues,
     Overwrite,
+    Sep,
     command_words,
     console,
     plain_errors,
@@ -51,6 +54,12 @@ def fit(
     refit: Annotated[bool, typer.Option("--refit", help="After scoring, fit again to all rows.")] = False,
     drop: Annotated[list[str] | None, typer.Option(help="Leave a column out.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="Use a column that looks like an id or is constant.")] = None,
+    category: Annotated[list[str] | None, typer.Option(help="A column of categories, whatever it looks like.")] = None,
+    number: Annotated[list[str] | None, typer.Option(help="A column of numbers, whatever it looks like.")] = None,
+    weight: Annotated[str | None, typer.Option(help="A column that says how many rows each row counts for.")] = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     na_value: NaValues = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes the split, the fit and every prediction.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from an unfinished fit of the same command.")] = False,
@@ -61,8 +70,9 @@ def fit(
 ) -> None:
     """Fit a model to a table and write it to a folder.
 
-    Missing values and categories are taken care of; constant and id-like columns are left out and named; dates are
-    refused with advice. A part of the rows is held out to score the fit against the constant predictor.
+    Missing values and categories are taken care of; constant and id-like columns are left out; dates are refused with
+    advice. How each column is taken is listed beside the option that changes it. A part of the rows is held out to
+    score the fit against the constant predictor.
 
     The state of the fit is kept every few seconds in a folder beside the model, OUTPUT.partial: after a crash or Ctrl-C
     the same command with --resume goes on from there, to the same result. What Ctrl-C leaves of a fit can be used as
@@ -74,22 +84,24 @@ def fit(
     """
     with plain_errors():
         from pritchel.cli.presets import make_estimator
+        from pritchel.tables.columns import Told
         from pritchel.tables.model import TableModel
         from pritchel.tables.read import read_table
         from pritchel.tables.training import asks_for_classes
         from pritchel.writing import owned
 
         partial = _partial(output, resume, overwrite)
-        frame = read_table(table, na_value or [])
+        frame = read_table(table, sep, encoding)
+        lists = {"drop": drop, "keep": keep, "category": category, "number": number, "na_values": na_value}
+        told = Told(**{name: names or () for name, names in lists.items()}, weight=weight, decimal=decimal)
         arguments |= {"random_state": seed, "progress": not (quiet or as_json), "checkpoint": partial}
         if likelihood not in ("auto", "categorical"):
             arguments["likelihood"] = likelihood
-        estimator = make_estimator(preset, asks_for_classes(frame, target, likelihood), arguments)
+        estimator = make_estimator(preset, asks_for_classes(frame, target, likelihood, told=told), arguments)
         model = TableModel(
             estimator,
             likelihood=likelihood,
-            drop=drop or (),
-            keep=keep or (),
+            **told._asdict(),
             holdout=holdout,
             refit=refit,
             random_state=seed,

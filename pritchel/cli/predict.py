@@ -1,11 +1,12 @@
 """`pritchel predict`: mean, spread and quantiles for every row of a table."""
 
+import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import NaValues, Overwrite, plain_errors, say
+from pritchel.cli.common import Decimal, Encoding, NaValues, Overwrite, Sep, plain_errors, say
 
 
 def predict(
@@ -20,6 +21,16 @@ def predict(
     row_id: Annotated[
         list[str] | None, typer.Option("--id", help="A column to copy to the output; again for more.")
     ] = None,
+    split: Annotated[
+        bool, typer.Option("--split", help="Add what noise and what ignorance add: aleatoric and epistemic columns.")
+    ] = False,
+    flag_outside: Annotated[
+        bool,
+        typer.Option("--flag-outside", help="Add a column that names the inputs in which a row is unlike the fit's."),
+    ] = False,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     na_value: NaValues = None,
     quote_formulas: Annotated[
         bool, typer.Option("--quote-formulas", help="A quote before texts that a spreadsheet would run as a formula.")
@@ -29,53 +40,28 @@ def predict(
     """Predict every row of a table: mean, sd and quantiles (5, 50 and 95 % unless told otherwise).
 
     Columns are matched by name. Columns that looked like ids when the model was fitted are copied to the output; --id
-    names others. The table is read and written in pieces, so it may be larger than memory.
+    names others. The table is read and written in pieces, so it may be larger than memory. Values outside the range of
+    the rows of the fit, and categories that were not among them, are counted and told.
 
     Example: pritchel predict houses-model new.csv -o out.csv --quantile 0.1 --quantile 0.9
 
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model; 130 interrupted.
     """
     with plain_errors():
-        levels = quantile or [0.05, 0.5, 0.95]
-        _predict(model, table, output, levels, row_id, na_value or [], overwrite, quote_formulas)
+        from pritchel.cli.tables_out import table_writer
+        from pritchel.tables.model import TableModel
+        from pritchel.tables.pieces import Asked, answer_pieces, remarks_on
+        from pritchel.tables.read import iter_table
 
-
-def _predict(folder, table, output, levels, row_ids, na_values, overwrite, quote_formulas) -> None:
-    import time
-
-    import pandas as pd
-
-    from pritchel.cli.tables_out import table_writer
-    from pritchel.tables.messages import TableError
-    from pritchel.tables.model import TableModel
-    from pritchel.tables.read import iter_table
-
-    model = TableModel.load(folder)
-    num_rows, told, start = 0, False, time.monotonic()
-    with table_writer(output, overwrite, quote_formulas) as write:
-        for piece in iter_table(table, na_values):
-            ids = row_ids or [name for name in model.plan_.ids if name in piece.columns]
-            missing = [name for name in ids if name not in piece.columns]
-            if missing:
-                raise TableError(f"--id: the table has no column {', '.join(map(repr, missing))}.")
-            if not told:
-                _tell_extra_columns(model, piece, ids)
-                told = True
-            kept = (
-                piece[ids]
-                if ids
-                else pd.DataFrame({"row": range(num_rows + 1, num_rows + 1 + len(piece))}, piece.index)
-            )
-            write(pd.concat([kept, model.predict(piece, levels, num_rows)], axis=1))
-            num_rows += len(piece)
-            if time.monotonic() - start > 2:
-                say(f"{num_rows:,} rows predicted")
-    say(f"Predicted {num_rows:,} row(s)" + ("" if output == "-" else f": {output}"))
-
-
-def _tell_extra_columns(model: Any, piece: Any, ids: list[str]) -> None:
-    plan = model.plan_
-    known = {column.name for column in plan.columns} | {*plan.targets, *plan.left_out, *ids}
-    extra = [str(name) for name in piece.columns if name not in known]
-    if extra:
-        say(f"Note: the model does not know, and does not use, column {', '.join(map(repr, extra))}.")
+        loaded = TableModel.load(model).reading(decimal, na_value or ())
+        asked = Asked(quantile or (0.05, 0.5, 0.95), row_id or (), split, flag_outside)
+        start, last = time.monotonic(), None
+        with table_writer(output, overwrite, quote_formulas) as write:
+            for last in answer_pieces(loaded, iter_table(table, sep, encoding), asked):
+                write(last.answer)
+                if time.monotonic() - start > 2:
+                    say(f"{last.num_rows:,} rows predicted")
+        for text in remarks_on(loaded, last) if last is not None else ():
+            say(f"Note: {text}")
+        num_rows = 0 if last is None else last.num_rows
+        say(f"Predicted {num_rows:,} row(s)" + ("" if output == "-" else f": {output}"))

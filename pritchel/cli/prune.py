@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import AsJson, NaValues, Overwrite, plain_errors, print_json, put
+from pritchel.cli.common import (
+    AsJson,
+    Encoding,
+    NaValues,
+    Overwrite,
+    Sep,
+    plain_errors,
+    print_json,
+    put,
+    warnings_told,
+)
 
 
 def prune(
@@ -17,6 +27,8 @@ def prune(
         int, typer.Option("--fine-tune", min=0, help="Steps that move the weight means alone; needs --table.")
     ] = 0,
     table: Annotated[str | None, typer.Option(help="The training table, for --fine-tune.")] = None,
+    sep: Sep = None,
+    encoding: Encoding = None,
     na_value: NaValues = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -33,9 +45,10 @@ def prune(
         from pritchel.tables.read import read_table
 
         require_free(output, overwrite)
-        large = TableModel.load(model)
-        frame = None if table is None else read_table(table, na_value or [])
-        small = large.prune(threshold, probability, fine_tune, frame=frame)
+        large = TableModel.load(model).reading(na_values=na_value or ())
+        frame = None if table is None else read_table(table, sep, encoding)
+        with warnings_told():
+            small = large.prune(threshold, probability, fine_tune, frame=frame)
         small.save(output, overwrite=overwrite)
         reports = small.estimator_.prune_report_
         if as_json:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import NaValues, Overwrite, plain_errors, put
+from pritchel.cli.common import Decimal, Encoding, NaValues, Overwrite, Sep, plain_errors, put
 
 
 def report(
@@ -14,6 +14,9 @@ def report(
         str | None, typer.Argument(metavar="[TABLE]", help="A table to show predictions for; else rows held out.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.", dir_okay=False)] = Path("report.html"),
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     na_value: NaValues = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -21,7 +24,7 @@ def report(
 
     The data, the trace of the fit, which units lived, predictions against what was observed, calibration, what the
     strongest inputs do, the settings and how to repeat it. Of a folder of records: each figure of the paper, what it
-    claims, and whether that holds. Needs matplotlib: pip install 'pritchel[plots]'.
+    claims, and whether that holds. Needs matplotlib: pip install 'pritchel\\[plots]'.
 
     Exit codes: 0 done; 2 wrong option or table; 3 not a sound model.
     """
@@ -43,6 +46,6 @@ def report(
         from pritchel.tables.model import TableModel
         from pritchel.tables.read import read_table
 
-        model = TableModel.load(folder)
-        frame = None if table is None else read_table(table, na_value or [])
+        model = TableModel.load(folder).reading(decimal, na_value or ())
+        frame = None if table is None else read_table(table, sep, encoding)
         put(f"Written: {model_page(model, frame, folder.resolve().name).write(output)}")

@@ -13,6 +13,7 @@ import pandas as pd
 from pritchel.tables.messages import TableError
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+SUFFIXES = ("", ".csv", ".txt", ".gz", ".parquet", ".pq")
 
 
 @contextmanager
@@ -28,6 +29,8 @@ def table_writer(
         yield _csv_appender(sys.stdout, None)
         return
     path = Path(output)
+    if path.suffix.lower() not in SUFFIXES:
+        raise TableError(f"{path}: what ends in {path.suffix} is not written; choose a .csv, .csv.gz or .parquet file.")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists. Choose another name, or add --overwrite.")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,8 +55,10 @@ def _with_quoted_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     def quoted(value: Any) -> Any:
         return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
-    safe = frame.apply(lambda column: column.map(quoted) if column.dtype.kind not in "biuf" else column)
-    return safe.set_axis([quoted(name) for name in frame.columns], axis=1)
+    columns = {
+        quoted(name): column if column.dtype.kind in "biuf" else column.map(quoted) for name, column in frame.items()
+    }
+    return pd.DataFrame(columns, index=frame.index)
 
 
 def _csv_appender(where: Any, compression: Literal["gzip"] | None) -> Callable[[pd.DataFrame], None]:
@@ -62,7 +67,7 @@ def _csv_appender(where: Any, compression: Literal["gzip"] | None) -> Callable[[
     def append(frame: pd.DataFrame) -> None:
         nonlocal is_first
         mode = "w" if is_first else "a"
-        frame.to_csv(where, mode=mode, header=is_first, index=False, compression=compression, float_format="%.7g")
+        frame.to_csv(where, mode=mode, header=is_first, index=False, compression=compression)
         is_first = False
 
     return append

@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -180,9 +180,10 @@ class HorseshoeEstimator(FittedEstimator):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Inputs, targets as the likelihood takes them and weights of a table to train on."""
         is_numeric = not self.likelihood_settings().kind.has_classes
+        (checks.check_numeric_targets if is_numeric else checks.check_labels)(y)
         rules = {"multi_output": is_numeric, "y_numeric": is_numeric, "ensure_min_samples": 2}
         try:
-            inputs, values = validate_data(self, X, y, dtype=np.float64, reset=is_fit, **rules)
+            inputs, values = cast(Any, validate_data)(self, X, y, dtype=np.float64, reset=is_fit, **rules)
         except (ValueError, TypeError) as error:
             text = explained if (explained := checks.explain_bad_table(error, X, "X")) != str(error) else None
             raise type(error)(text or (checks.explain_bad_table(error, y, "y") if is_numeric else str(error))) from None
@@ -191,6 +192,10 @@ class HorseshoeEstimator(FittedEstimator):
             weights = _check_sample_weight(sample_weight, inputs, dtype=np.float64, ensure_non_negative=True)
         targets = self._target_values(values, is_fit)
         weights = self._row_weights(values, weights)
+        for name, table in (("X", inputs), ("y", targets)):
+            checks.check_magnitude(name, table)
+            if few := checks.columns_without_digits(table):
+                warnings.warn(f"{name}, column {few[0]}: {checks.FEW_DIGITS}", diagnostics.FitWarning, stacklevel=3)
         if weights is not None and np.count_nonzero(weights) < 2:
             raise ValueError("sample_weight must leave at least two rows with a positive weight.")
         return np.ascontiguousarray(inputs), targets, weights

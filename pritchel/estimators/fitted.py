@@ -128,9 +128,11 @@ class FittedEstimator(NestedSettings, ABC):
     def _check_inputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         try:
-            return np.ascontiguousarray(validate_data(self, X, dtype=np.float64, reset=False))
+            inputs = np.ascontiguousarray(validate_data(self, X, dtype=np.float64, reset=False))
         except (ValueError, TypeError) as error:
             raise type(error)(checks.explain_bad_table(error, X, "X")) from None
+        checks.check_magnitude("X", inputs)
+        return inputs
 
     @abstractmethod
     def _known_targets(self, inputs: np.ndarray, y: Any) -> np.ndarray:

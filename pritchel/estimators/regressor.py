@@ -284,6 +284,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         return targets.reshape(len(targets), -1)
 
     def _known_targets(self, inputs: np.ndarray, y: Any) -> np.ndarray:
+        checks.check_numeric_targets(y)
         targets = float_array(y, name="y", ensure_2d=False)
         targets = targets[:, None] if targets.ndim == 1 else targets
         wanted = (len(inputs), self._num_targets)

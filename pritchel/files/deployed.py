@@ -9,7 +9,8 @@ from pritchel.files.expressions import Expression, ExpressionOps
 from pritchel.model.network import Weights
 from pritchel.posterior.draws import DrawBlock
 from pritchel.tables.cells import MISSING
-from pritchel.tables.plan import TablePlan
+from pritchel.tables.columns import TablePlan
+from pritchel.tables.spelling import PATTERNS
 
 
 class Deployed(NamedTuple):
@@ -47,5 +48,8 @@ def deployed(estimator: Any, plan: TablePlan) -> Deployed:
 def columns_as_json(plan: TablePlan) -> list[dict[str, Any]]:
     """The plan's columns as plain values."""
     keys = ("name", "kind", "fill", "is_missing_marked", "categories")
-    columns = plan.to_json()["columns"]
-    return [{key: column[key] for key in keys} | {"missing": MISSING} for column in columns]
+    columns = [{key: column[key] for key in keys} for column in plan.to_json()["columns"]]
+    for column in columns:
+        spelling = plan.spelling(column["name"])
+        column |= {"missing": MISSING, "spelling": spelling, "pattern": PATTERNS.get(spelling, "")}
+    return columns

@@ -9,6 +9,7 @@ import numpy as np
 
 from pritchel.files.deployed import Deployed, columns_as_json
 from pritchel.files.expressions import as_source
+from pritchel.tables.cells import MISSING_WORDS, is_plain_number
 from pritchel.writing import write_text
 
 # The body of the exported file. It must stay free of everything but numpy and the standard library.
@@ -24,6 +25,7 @@ import base64
 import csv
 import io
 import json
+import re
 import sys
 
 import numpy as np
@@ -39,12 +41,15 @@ def encode(columns):
         raise ValueError("missing column(s): " + ", ".join(absent))
     numbers, marks, categories = [], [], []
     for column in SPEC["columns"]:
-        values = columns[column["name"]]
+        cells = [_cell(value) for value in columns[column["name"]]]
         if column["kind"] == "category":
-            texts = np.asarray([_text(value, column["missing"]) for value in values], dtype=object)
+            known = {{_key(text): text for text in reversed(column["categories"])}}
+            known.update({{text: text for text in column["categories"]}})
+            texts = [column["missing"] if cell is None else _text(cell) for cell in cells]
+            texts = np.asarray([known.get(text, known.get(_key(text))) for text in texts], dtype=object)
             categories += [texts == category for category in column["categories"]]
             continue
-        floats = np.asarray([np.nan if value is None or value == "" else float(value) for value in values], float)
+        floats = np.asarray([_number(cell, column) for cell in cells], float)
         is_missing = np.isnan(floats)
         numbers.append(np.where(is_missing, column["fill"], floats))
         if column["is_missing_marked"]:
@@ -52,10 +57,37 @@ def encode(columns):
     return np.column_stack(numbers + marks + categories).astype(float)
 
 
-def _text(value, missing):
-    if value is None or value == "" or value != value:
-        return missing
+def _cell(value):
+    """A cell without the space around it; None where it is missing."""
+    if isinstance(value, str):
+        value = value.strip()
+        return None if value in SPEC["missing_words"] else value
+    return None if value is None or value != value or value in SPEC["missing_numbers"] else value
+
+
+def _text(value):
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _key(text):
+    """The same for two ways to write one category: TRUE and True, 1 and 1.0."""
+    if re.fullmatch(r"[+-]?\\d+[.]0+", text):
+        return text.partition(".")[0]
+    return text.lower() if text.lower() in ("true", "false") else text
+
+
+def _number(cell, column):
+    if not isinstance(cell, str):
+        return np.nan if cell is None else float(cell)
+    if column["spelling"] == "truth" and cell.lower() in ("true", "false"):
+        return float(cell.lower() == "true")
+    if column["spelling"] in ("point", "comma") and re.fullmatch(column["pattern"], cell):
+        decimal = "." if column["spelling"] == "point" else ","
+        bare = "".join(part for part in cell if part in "+-eE" + decimal or part.isdigit())
+        return float(bare.replace(",", "."))
+    if column["spelling"] == "comma":
+        raise ValueError("column " + repr(column["name"]) + " must hold numbers; got " + repr(cell))
+    return float(cell)
 
 
 def predict(columns):
@@ -110,18 +142,18 @@ def _arrays():
 
 
 def main():
-    with open(sys.argv[1], newline="") as file:
-        rows = list(csv.DictReader(file))
+    with open(sys.argv[1], newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file, skipinitialspace=True))
     first, second = predict({{name: [row[name] for row in rows] for name in (rows[0] if rows else {{}})}})
     writer = csv.writer(sys.stdout)
     if SPEC["classes"]:
         writer.writerow([f"p_{{label}}" for label in SPEC["classes"]] + ["class"])
         for probabilities, label in zip(first, second):
-            writer.writerow([f"{{value:.7g}}" for value in probabilities] + [label])
+            writer.writerow([*map(float, probabilities), label])
         return
     writer.writerow([f"{{target}}_{{what}}" for target in SPEC["targets"] for what in ("mean", "sd")])
     for row_mean, row_sd in zip(first, second):
-        writer.writerow([f"{{value:.7g}}" for pair in zip(row_mean, row_sd) for value in pair])
+        writer.writerow([float(value) for pair in zip(row_mean, row_sd) for value in pair])
 
 
 WEIGHTS = """
@@ -155,6 +187,8 @@ def write_numpy(model: Deployed, path: Path) -> Path:
     np.savez_compressed(packed, **arrays)
     spec = {
         "columns": columns_as_json(model.plan),
+        "missing_words": sorted({*MISSING_WORDS, *model.plan.na_values}),
+        "missing_numbers": [float(word) for word in model.plan.na_values if is_plain_number(word)],
         "targets": list(model.plan.targets),
         "activation": model.activation,
         "classes": None if is_regression else list(model.classes or ()),

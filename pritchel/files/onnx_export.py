@@ -8,7 +8,7 @@ import numpy as np
 
 from pritchel.files.deployed import Deployed
 from pritchel.files.expressions import Expression
-from pritchel.tables.plan import Column
+from pritchel.tables.columns import Column
 from pritchel.writing import write_bytes
 
 OPSET, ML_OPSET, IR_VERSION = 18, 3, 9

@@ -7,9 +7,9 @@ import pandas as pd
 
 from pritchel.report import model_figures as figures
 from pritchel.report.page import Page
+from pritchel.tables.columns import Column
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.model import TableModel
-from pritchel.tables.plan import Column
 
 MAX_BACKGROUND_ROWS, NUM_POINTS, NUM_FUNCTIONS, MAX_CURVES = 100, 25, 100, 4
 

@@ -10,8 +10,8 @@ from pritchel.report import model_figures as figures
 from pritchel.report.model_dependence import add_dependence
 from pritchel.report.page import Page
 from pritchel.serial import versions
+from pritchel.tables.columns import Column
 from pritchel.tables.model import TableModel
-from pritchel.tables.plan import Column
 
 
 def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str = "model") -> Page:

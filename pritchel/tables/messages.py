@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 PLACE = "{option}"
-LISTS = ("drop", "keep", "na_values")  # arguments that take several values
+LISTS = ("drop", "keep", "category", "number", "na_values")  # arguments that take several values
 
 
 class Option(NamedTuple):

@@ -22,16 +22,20 @@ from pritchel.posterior.diagnostics import input_norms
 from pritchel.posterior.evaluate import Evaluation
 from pritchel.serial import FileError
 from pritchel.settings import name_of
-from pritchel.tables.cells import listed
-from pritchel.tables.encode import encode_inputs, known_labels, target_values
+from pritchel.tables.answers import class_answers, number_answers
+from pritchel.tables.columns import TablePlan, Told, names_of
+from pritchel.tables.encode import encode_inputs, known_rows
+from pritchel.tables.guesses import column_remarks, guess_table
 from pritchel.tables.messages import Message, TableError
-from pritchel.tables.plan import TablePlan, plan_arrays
-from pritchel.tables.read import named
+from pritchel.tables.outside import outside_cells
+from pritchel.tables.plan import plan_arrays
+from pritchel.tables.read import LAYOUT, named
 from pritchel.tables.training import (
     SCORE_NOTES,
     TrainingTable,
     asks_for_classes,
     fit_and_score,
+    new_estimator,
     one_or_more,
     remarks,
     training_table,
@@ -56,6 +60,14 @@ class TableModel(BaseEstimator):
         Columns to leave out.
     keep : sequence of str
         Columns to use although they look like an id or are constant.
+    category, number : sequence of str
+        Columns that hold categories, or numbers, whatever they look like; the target, too.
+    weight : str, optional
+        A column that says how many rows each row counts for; it is no input.
+    decimal : str, optional
+        The decimal mark of numbers in texts, "." or ","; None for a guess, which is said.
+    na_values : sequence of str
+        Texts that mean missing, besides NA, nan and their like.
     holdout : float
         Part of the rows kept from the fit, to score it on; 0 for none.
     refit : bool
@@ -104,6 +116,11 @@ class TableModel(BaseEstimator):
         likelihood: str = "auto",
         drop: Sequence[str] = (),
         keep: Sequence[str] = (),
+        category: Sequence[str] = (),
+        number: Sequence[str] = (),
+        weight: str | None = None,
+        decimal: str | None = None,
+        na_values: Sequence[str] = (),
         holdout: float = 0.1,
         refit: bool = False,
         random_state: int | None = 0,
@@ -112,6 +129,11 @@ class TableModel(BaseEstimator):
         self.likelihood = likelihood
         self.drop = drop
         self.keep = keep
+        self.category = category
+        self.number = number
+        self.weight = weight
+        self.decimal = decimal
+        self.na_values = na_values
         self.holdout = holdout
         self.refit = refit
         self.random_state = random_state
@@ -138,16 +160,17 @@ class TableModel(BaseEstimator):
 
         `say` is told, in sentences, how the table is taken and what is being done; `say=print` shows them.
         """
-        frame = named(frame)
+        frame, targets, told = named(frame), names_of(target), Told.by(self)
         tell = say or (lambda message: None)
         checks.check_number("holdout", self.holdout, at_least=0, at_most=0.9)
-        targets, drop, keep = map(_names, (target, self.drop, self.keep))
-        classes = asks_for_classes(frame, targets, self.likelihood, self.estimator)
-        estimator = self._new_estimator(classes)
+        classes = asks_for_classes(frame, targets, self.likelihood, self.estimator, told)
+        estimator = new_estimator(self.estimator, classes, self.likelihood, self.random_state)
         choice = {"holdout": self.holdout, "seed": self.random_state, "classes": classes}
-        data = training_table(frame, targets, drop=drop, keep=keep, **choice)
-        is_untold = self.likelihood == "auto" and name_of(LIKELIHOODS, estimator.likelihood_settings()) == "gaussian"
-        for message in remarks(data, classes=classes, may_hold_codes=is_untold):
+        data = training_table(frame, targets, told, **choice)
+        data.check_targets(likelihood := name_of(LIKELIHOODS, estimator.likelihood_settings()))
+        is_untold = self.likelihood == "auto" and likelihood == "gaussian" and not {*targets} & {*told.number}
+        tell(guess_table(data.plan, frame.attrs.get(LAYOUT, {}), classes))
+        for message in (*column_remarks(data.plan), *remarks(data, classes=classes, may_hold_codes=is_untold)):
             tell(message)
         notes, arrays = self._fit_part("fit", estimator, data)
         source = {"table": "a data frame", "rows": len(frame), "without_target": len(data.rows_without_target)}
@@ -160,30 +183,37 @@ class TableModel(BaseEstimator):
         self.notes_, self.arrays_, self.spec_ = {**notes, "source": source}, arrays, {}
         return self
 
-    def predict(self, frame: pd.DataFrame, quantiles: Sequence[float] = (), first_row: int = 0) -> pd.DataFrame:
+    def predict(
+        self, frame: pd.DataFrame, quantiles: Sequence[float] = (), first_row: int = 0, *, split: bool = False
+    ) -> pd.DataFrame:
         """Mean, standard deviation and quantiles, a column each; several targets: with the target's name before it.
 
-        Of classes: the most probable one and the probability of each. `first_row` is the number of the first row, for
-        messages about a table that comes in pieces.
+        Of classes: the most probable one and the probability of each. `split` adds the aleatoric and epistemic parts
+        of the uncertainty. `first_row` is the number of the first row, for messages about a table in pieces. A row
+        unlike those of the fit is answered as well: `outside` says which are.
         """
         check_is_fitted(self)
         if not all(0 < level < 1 for level in quantiles):
             raise TableError(f"{{option}} must lie strictly between 0 and 1, as in 0.9; got {quantiles}.", "quantiles")
         inputs = encode_inputs(self.plan_, named(frame), first_row)
+        rows = inputs if len(inputs) else np.zeros((1, inputs.shape[1]))  # an empty table still has its columns
         posterior = self.estimator_.posterior_
-        mean, spread = posterior.mean_std(inputs)
         if self.has_classes:
-            labels = self.estimator_.classes_
-            answer = pd.DataFrame({"class": labels[mean.argmax(1)]}, index=frame.index)
-            return answer.assign(**{f"p_{label}": mean[:, index] for index, label in enumerate(labels)})
-        levels = posterior.quantiles(inputs, np.asarray(quantiles)) if len(quantiles) else np.zeros((*mean.shape, 0))
-        columns = {}
-        for index, target in enumerate(self.plan_.targets):
-            before = "" if len(self.plan_.targets) == 1 else f"{target}_"
-            columns[f"{before}mean"], columns[f"{before}sd"] = mean[:, index], spread.total[:, index]
-            for position, level in enumerate(quantiles):
-                columns[f"{before}q{100 * level:g}"] = levels[:, index, position]
-        return pd.DataFrame(columns, index=frame.index)
+            columns = class_answers(posterior, rows, self.estimator_.classes_, split)
+        else:
+            columns = number_answers(posterior, rows, self.plan_.targets, quantiles, split)
+        return pd.DataFrame(columns).iloc[: len(inputs)].set_index(frame.index)
+
+    def reading(self, decimal: str | None = None, na_values: Sequence[str] = ()) -> Self:
+        """The same model for a file with another decimal mark, or with more words for missing."""
+        other = copy.copy(self)
+        other.plan_ = self.plan_.read_with(decimal, na_values)
+        return other
+
+    def outside(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Cells unlike those of the fit, (rows, columns): beyond the range, never seen, or missing where none was."""
+        check_is_fitted(self)
+        return outside_cells(self.plan_, named(frame))[0]
 
     def evaluate(self, frame: pd.DataFrame) -> Evaluation:
         """Scores on a table that has the targets; rows without them are left out."""
@@ -259,32 +289,8 @@ class TableModel(BaseEstimator):
     def known_rows(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Inputs, and targets of shape (rows, targets), of the rows of a table that have all targets."""
         check_is_fitted(self)
-        frame, targets = named(frame), self.plan_.targets
-        missing = [name for name in targets if name not in frame.columns]
-        if missing:
-            raise TableError(f"The table has no column {listed(missing)} to compare predictions with.")
-        if self.has_classes:
-            values, is_known = known_labels(frame, targets[0], self.estimator_.classes_)
-        else:
-            values, is_known = target_values(frame, targets)
-        if not is_known.any():
-            raise TableError(f"No row has {listed(targets)}: there is nothing to score.")
-        return encode_inputs(self.plan_, frame.loc[is_known]), values[is_known]
-
-    def _new_estimator(self, classes: bool) -> Any:
-        kind = HorseshoeClassifier if classes else HorseshoeRegressor
-        estimator: Any = kind() if self.estimator is None else unfitted(self.estimator)
-        if not isinstance(estimator, kind):
-            raise TableError(
-                f"{{option}} asks for a {kind.__name__}; the estimator is a {type(estimator).__name__}.",
-                "likelihood",
-                self.likelihood,
-            )
-        if self.likelihood != "auto" and self.likelihood != name_of(LIKELIHOODS, estimator.likelihood_settings()):
-            estimator.set_params(likelihood=self.likelihood)
-        if estimator.random_state is None:
-            estimator.set_params(random_state=self.random_state)
-        return estimator
+        labels = self.estimator_.classes_ if self.has_classes else None
+        return known_rows(self.plan_, named(frame), labels)
 
     def _fit_part(self, part: str, estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Fit and score, with the checkpoints of this part in a folder of its own."""
@@ -293,8 +299,3 @@ class TableModel(BaseEstimator):
         outcome = fit_and_score(estimator, data)
         estimator.set_params(checkpoint=None)
         return outcome
-
-
-def _names(value: str | Sequence[str]) -> list[str]:
-    """One name or several as a list."""
-    return [value] if isinstance(value, str) else list(value)

@@ -1,62 +1,159 @@
-"""CSV and Parquet to data frames, whole or in pieces."""
+"""CSV and Parquet to data frames, whole or in pieces. Cells of a CSV stay texts: what a column is, its plan says."""
 
+import lzma
+import re
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
+from pandas.io.common import get_handle
 
+from pritchel.tables.layout import HEAD_BYTES, Layout, layout_of, refuse_twice
 from pritchel.tables.messages import TableError
 
 CHUNK_ROWS = 20_000
+SPOOL_BYTES = 1 << 26
+LAYOUT = "layout"  # in the `attrs` of a table that was read: how
+# What decompressing a damaged file raises, besides OSError.
+DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
 
 
-def read_table(source: str, na_values: Sequence[str] = ()) -> pd.DataFrame:
+def read_table(source: str, sep: str | None = None, encoding: str | None = None) -> pd.DataFrame:
     """A whole table: a CSV (also compressed), a Parquet file, or `-` for CSV on standard input."""
-    return pd.concat(iter_table(source, na_values, chunk_rows=None), ignore_index=True)
+    (frame,) = iter_table(source, sep, encoding, chunk_rows=None)
+    return frame
 
 
 def iter_table(
-    source: str, na_values: Sequence[str] = (), chunk_rows: int | None = CHUNK_ROWS
+    source: str, sep: str | None = None, encoding: str | None = None, chunk_rows: int | None = CHUNK_ROWS
 ) -> Iterator[pd.DataFrame]:
-    """A table in pieces of so many rows (None: in one), so that it need not fit into memory."""
+    """A table in pieces of so many rows (None: in one), so that it need not fit into memory; at least one piece."""
     if source != "-" and not Path(source).exists():
         raise TableError(f"There is no file {source}.")
     is_parquet = source != "-" and Path(source).suffix.lower() in (".parquet", ".pq")
+    pieces = _iter_parquet(source, chunk_rows) if is_parquet else _iter_csv(source, sep, encoding, chunk_rows)
     try:
-        for piece in (_iter_parquet if is_parquet else _iter_csv)(source, na_values, chunk_rows):
-            if len(piece) == 0 and len(piece.columns) == 0:
-                raise TableError(f"{source} is empty.")
-            yield named(piece)
+        for piece in pieces:
+            yield named(piece, source)
+    except TableError:
+        raise
     except pd.errors.EmptyDataError:
         raise TableError(f"{source} is empty.") from None
-    except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
-        raise TableError(f"{source} is not a CSV that can be read: {error}.") from None
+    except pd.errors.ParserError as error:
+        raise TableError(f"{source} is not a CSV that can be read: {_in_words(str(error))}") from None
+    except UnicodeError as error:
+        raise TableError(f"{source} is not a CSV that can be read: {error}. Give its {{option}}.", "encoding") from None
+    except DAMAGE as error:
+        raise TableError(f"{source} is damaged or cut short: {error}.") from None
+    except (ImportError, ValueError) as error:
+        raise TableError(f"{source} cannot be read: {error}") from None
     except OSError as error:
         raise TableError(f"{source} cannot be read: {error.strerror or error}.") from None
 
 
-def named(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with texts as the names of its columns."""
+def named(frame: pd.DataFrame, source: str = "the table") -> pd.DataFrame:
+    """The frame with texts as the names of its columns, none of them twice."""
     if not isinstance(frame, pd.DataFrame):
         raise TypeError(f"A table must be a pandas DataFrame; got a {type(frame).__name__}. Columns need their names.")
-    return frame.rename(columns=str)
+    names = [str(name) for name in frame.columns]
+    refuse_twice(names, source)
+    return frame.set_axis(names, axis=1)
 
 
-def _iter_csv(source: str, na_values: Sequence[str], chunk_rows: int | None) -> Iterator[pd.DataFrame]:
-    where: Any = sys.stdin.buffer if source == "-" else source
-    options: dict[str, Any] = {"na_values": list(na_values), "skipinitialspace": True, "low_memory": False}
-    if chunk_rows is None:
-        yield pd.read_csv(where, **options)
-        return
-    pieces: Any = pd.read_csv(where, chunksize=chunk_rows, **options)
-    with pieces:
-        yield from pieces
+def _in_words(text: str) -> str:
+    """What pandas has to say of a file, about the header that the file has and not the one that we gave it."""
+    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
+    if found:
+        return f"line {found[2]} has {found[3]} cells, and the header has {int(found[1]) - 1}."
+    return f"{text.removeprefix('Error tokenizing data. C error: ').strip().rstrip('.')}."
 
 
-def _iter_parquet(source: str, na_values: Sequence[str], chunk_rows: int | None) -> Iterator[pd.DataFrame]:
+def _iter_csv(source: str, sep: str | None, encoding: str | None, chunk_rows: int | None) -> Iterator[pd.DataFrame]:
+    with nullcontext(source) if source != "-" and Path(source).is_file() else _spooled(source) as where:
+        with get_handle(where, "rb", compression="infer", is_text=False) as handles:
+            head: Any = handles.handle
+            layout = layout_of(head.read(HEAD_BYTES), source, sep, encoding)
+        if not layout.names:
+            raise TableError(f"{source} is empty.")
+        if not isinstance(where, str):
+            where.seek(0)
+        start = 0
+        with pd.read_csv(where, **_options(layout)) as file:
+            piece = _next_piece(file, None if chunk_rows is None else chunk_rows + 1).iloc[
+                1:
+            ]  # the first is the header
+            while start == 0 or len(piece):
+                piece.index = pd.RangeIndex(start, start + len(piece))
+                yield _checked(piece, layout, source)
+                start += max(len(piece), 1)
+                piece = _next_piece(file, chunk_rows)
+
+
+def _options(layout: Layout) -> dict[str, Any]:
+    """Texts, with one name more than there are columns: a cell beyond the last is then seen, and shifts nothing."""
+    how = {"sep": layout.sep, "encoding": layout.encoding, "skipinitialspace": True, "dtype": str}
+    names = {"header": None, "names": [*layout.names, ""], "index_col": False}
+    return how | names | {"keep_default_na": False, "low_memory": False, "iterator": True}
+
+
+def _next_piece(file: Any, num_rows: int | None) -> pd.DataFrame:
+    try:
+        return file.read(num_rows)
+    except StopIteration:
+        return pd.DataFrame()
+
+
+def _spooled(source: str) -> Any:
+    """A pipe, so that it can be read twice: its head, then all of it."""
+    copy = tempfile.SpooledTemporaryFile(SPOOL_BYTES)  # noqa: SIM115 - its reader closes it
+    if source == "-":
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+    else:
+        with open(source, "rb") as pipe:
+            shutil.copyfileobj(pipe, copy)
+    copy.seek(0)
+    return copy
+
+
+def _checked(piece: pd.DataFrame, layout: Layout, source: str) -> pd.DataFrame:
+    """A piece without the cells that end lines in a separator; refuses those that hold something, and stray quotes."""
+    for name in [""] + [name for name in layout.names[-1:] if name.startswith("Unnamed: ")]:
+        is_filled = piece[name].fillna("").str.strip() != ""
+        if not is_filled.any():
+            piece = piece.drop(columns=name)
+        elif name == "":
+            row = piece.index[is_filled.to_numpy(bool)][0]
+            raise TableError(
+                f"{source}: row {row + 1} has {len(layout.names) + 1} cells, and the header has {len(layout.names)}. "
+                "Mend it, or put quotes around the cell that holds a separator."
+            )
+    for _, cells in piece.items():
+        _refuse_stray_quote(cells, layout, source)
+    piece.attrs[LAYOUT] = {"sep": layout.sep, "encoding": layout.encoding}  # short: pandas copies it at every step
+    return piece
+
+
+def _refuse_stray_quote(cells: pd.Series, layout: Layout, source: str) -> None:
+    """A cell of many lines that would each be a row: everything from one stray quote to the next."""
+    broken: Any = cells[cells.str.contains("\n", regex=False, na=False)]
+    for row, cell in broken.items():
+        num_breaks, num_apart = cell.count("\n"), len(layout.names) - 1
+        if num_apart and cell.count(layout.sep) >= num_breaks * num_apart and num_breaks * num_apart > 1:
+            raise TableError(
+                f"{source}: the cell of column {str(cells.name)!r} in row {int(str(row)) + 1} runs over "
+                f"{num_breaks + 1} lines, which look like rows of their own. Take out the stray quote where it begins."
+            )
+
+
+def _iter_parquet(source: str, chunk_rows: int | None) -> Iterator[pd.DataFrame]:
     try:
         import pyarrow
         import pyarrow.parquet as parquet
@@ -65,10 +162,19 @@ def _iter_parquet(source: str, na_values: Sequence[str], chunk_rows: int | None)
     try:
         file = parquet.ParquetFile(source)
         start = 0
-        for batch in file.iter_batches(chunk_rows or max(file.metadata.num_rows, 1)):
-            piece = batch.to_pandas().replace(list(na_values), np.nan) if na_values else batch.to_pandas()
+        for batch in _batches(file, chunk_rows):
+            piece = batch.to_pandas()
+            if any(name is not None for name in piece.index.names):  # an index with a name is a column
+                piece = piece.reset_index()
             piece.index = pd.RangeIndex(start, start + len(piece))
             start += len(piece)
             yield piece
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, NotImplementedError) as error:
         raise TableError(f"{source} is not a Parquet file that can be read: {error}.") from None
+
+
+def _batches(file: Any, chunk_rows: int | None) -> Iterator[Any]:
+    if file.metadata.num_rows == 0 or chunk_rows is None:
+        yield file.read()
+    else:
+        yield from file.iter_batches(chunk_rows)

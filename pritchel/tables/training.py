@@ -8,12 +8,18 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from pritchel.estimators.classifier import HorseshoeClassifier
+from pritchel.estimators.regressor import HorseshoeRegressor
+from pritchel.estimators.typed import unfitted
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.posterior.evaluate import Evaluation
-from pritchel.tables.cells import MAX_NAMES
+from pritchel.settings import name_of
+from pritchel.tables.cells import MAX_NAMES, column_of, numbers, training_numbers
+from pritchel.tables.columns import NOTHING_TOLD, TablePlan, Told
 from pritchel.tables.encode import class_labels, encode_inputs, target_values
 from pritchel.tables.messages import Message, Option, TableError
-from pritchel.tables.plan import TablePlan, holds_classes, plan_table
+from pritchel.tables.plan import holds_classes, plan_table
+from pritchel.tables.spelling import DECIMALS
 
 MAX_CODES = 10
 MAX_ROWS_NAMED = 5
@@ -28,13 +34,29 @@ class TrainingTable(NamedTuple):
     inputs: np.ndarray
     targets: np.ndarray  # (rows, targets)
     is_held_out: np.ndarray
-    rows_without_target: tuple[int, ...]  # numbered from 1, as messages number them
+    row_numbers: np.ndarray  # in the table, from 1
+    rows_without_target: tuple[int, ...]  # numbered alike
+    weights: np.ndarray | None = None
 
     def rows(self, held_out: bool) -> tuple[np.ndarray, np.ndarray]:
         """Inputs and targets of the rows held out, or of the others; one target comes as a vector."""
         chosen = self.is_held_out == held_out
         targets = self.targets[chosen]
         return self.inputs[chosen], one_or_more(targets)
+
+    def check_targets(self, likelihood: str) -> None:
+        """Refuse targets that the likelihood cannot take, by name and row."""
+        kind = LIKELIHOODS[likelihood].kind
+        for name, values in zip(self.plan.targets, self.targets.T, strict=True):
+            try:
+                kind.check_targets(values)
+            except ValueError:
+                where = next(row for row, value in enumerate(values) if not _takes(kind, value))
+                raise TableError(
+                    f"Column {name!r} holds {values[where]:g} in row {self.row_numbers[where]}, which {likelihood} "
+                    "cannot take. Mend it, or choose another {option}.",
+                    "likelihood",
+                ) from None
 
     def none_held_out(self) -> "TrainingTable":
         """The same table with every row to be fitted to."""
@@ -46,8 +68,20 @@ def one_or_more(values: np.ndarray) -> np.ndarray:
     return values[:, 0] if values.shape[1] == 1 else values
 
 
+def _takes(kind: Any, value: float) -> bool:
+    try:
+        kind.check_targets(np.asarray([value]))
+    except ValueError:
+        return False
+    return True
+
+
 def asks_for_classes(
-    frame: pd.DataFrame, targets: Sequence[str], likelihood: str = "auto", estimator: Any = None
+    frame: pd.DataFrame,
+    targets: Sequence[str],
+    likelihood: str = "auto",
+    estimator: Any = None,
+    told: Told = NOTHING_TOLD,
 ) -> bool:
     """Whether a table with these targets is a matter of classes: as told, as the estimator is, or as it looks."""
     if likelihood not in ("auto", *LIKELIHOODS):
@@ -55,25 +89,45 @@ def asks_for_classes(
     if likelihood != "auto":
         classes = LIKELIHOODS[likelihood].kind.has_classes
     else:
-        classes = holds_classes(frame, targets) if estimator is None else is_classifier(estimator)
+        classes = holds_classes(frame, targets, told) if estimator is None else is_classifier(estimator)
     if classes and len(targets) != 1:
         raise TableError("A model of classes has one {option}.", "target")
     return classes
 
 
+def new_estimator(given: Any, classes: bool, likelihood: str, seed: int | None) -> Any:
+    """An unfitted copy of the estimator, or the one that the target asks for, with the likelihood that was told."""
+    kind = HorseshoeClassifier if classes else HorseshoeRegressor
+    estimator: Any = kind() if given is None else unfitted(given)
+    if not isinstance(estimator, kind):
+        raise TableError(
+            f"{{option}} asks for a {kind.__name__}; the estimator is a {type(estimator).__name__}.",
+            "likelihood",
+            likelihood,
+        )
+    if likelihood != "auto" and likelihood != name_of(LIKELIHOODS, estimator.likelihood_settings()):
+        estimator.set_params(likelihood=likelihood)
+    if estimator.random_state is None:
+        estimator.set_params(random_state=seed)
+    return estimator
+
+
 def training_table(
     frame: pd.DataFrame,
     targets: Sequence[str],
+    told: Told = NOTHING_TOLD,
     *,
-    drop: Sequence[str] = (),
-    keep: Sequence[str] = (),
     holdout: float = 0.1,
     seed: int | None = 0,
     classes: bool = False,
 ) -> TrainingTable:
     """Plan the columns and set a random part of the rows aside; rows without a target are dropped."""
-    plan = plan_table(frame, targets, drop, keep)
-    values, is_known = class_labels(frame, targets[0]) if classes else target_values(frame, targets)
+    if len(frame) < 2:
+        raise TableError(f"The table has {len(frame) or 'no'} row(s) below its header; a fit needs at least two.")
+    plan = plan_table(frame, targets, told)
+    values, is_known = (class_labels if classes else target_values)(plan, frame)
+    for name in () if classes else targets:
+        training_numbers(column_of(frame, name, told.na_values), plan.spelling(name))
     num_known = int(is_known.sum())
     if num_known < 2:
         raise TableError(f"Only {num_known} row(s) have all targets ({', '.join(targets)}); at least two are needed.")
@@ -84,10 +138,27 @@ def training_table(
     is_held_out[np.random.default_rng(seed).permutation(num_known)[:num_held_out]] = True
     if classes:
         _keep_every_class(values[is_known][:, 0], is_held_out)
-    rows_without_target = tuple(int(row) + 1 for row in np.flatnonzero(~is_known))
+    row_numbers = np.arange(1, len(frame) + 1)
     return TrainingTable(
-        plan, encode_inputs(plan, frame.loc[is_known]), values[is_known], is_held_out, rows_without_target
+        plan,
+        encode_inputs(plan, frame)[is_known],
+        values[is_known],
+        is_held_out,
+        row_numbers[is_known],
+        tuple(row_numbers[~is_known].tolist()),
+        None if told.weight is None else _weights(frame, told)[is_known],
     )
+
+
+def _weights(frame: pd.DataFrame, told: Told) -> np.ndarray:
+    values = numbers(column_of(frame, str(told.weight), told.na_values), DECIMALS.get(told.decimal or "", "plain"))
+    wrong = np.flatnonzero(~(values >= 0))
+    if len(wrong):
+        raise TableError(
+            f"Column {told.weight!r} is {values[wrong[0]]:g} in row {wrong[0] + 1}; a weight is zero or more. Mend it, "
+            "or drop the row."
+        )
+    return values
 
 
 def _keep_every_class(labels: np.ndarray, is_held_out: np.ndarray) -> None:
@@ -103,10 +174,9 @@ def remarks(data: TrainingTable, *, classes: bool, may_hold_codes: bool) -> Iter
     """
     if classes:
         labels, counts = np.unique(data.targets.astype(str), return_counts=True)
-        pairs = list(zip(labels, counts, strict=True))
-        shown = ", ".join(f"{label} ({count})" for label, count in pairs[:MAX_NAMES])
-        shown += f" and {len(pairs) - MAX_NAMES:,} more" if len(pairs) > MAX_NAMES else ""
-        yield Message(f"{data.plan.targets[0]} is taken as {len(labels)} classes: {shown}")
+        shown = ", ".join(f"{label} ({count})" for label, count in list(zip(labels, counts, strict=True))[:MAX_NAMES])
+        more = f" and {len(labels) - MAX_NAMES:,} more" if len(labels) > MAX_NAMES else ""
+        yield Message(f"{data.plan.targets[0]} is taken as {len(labels):,} classes: {shown}{more}")
     elif may_hold_codes:
         for target, values in zip(data.plan.targets, data.targets.T, strict=True):
             yield from _remark_on_codes(target, values)
@@ -133,7 +203,8 @@ def _remark_on_codes(target: str, values: np.ndarray) -> Iterator[Message]:
 def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Fit to the rows not held out and score on the others: notes for a model folder, and their arrays."""
     start = time.perf_counter()
-    estimator.fit(*data.rows(held_out=False))
+    weights = None if data.weights is None else data.weights[~data.is_held_out]
+    estimator.fit(*data.rows(held_out=False), sample_weight=weights)
     notes: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 2)}
     if not data.is_held_out.any():
         return notes, {}

@@ -1,0 +1,37 @@
+"""What a posterior says of each row, as the columns of a table."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pritchel.posterior.predict import Posterior
+
+PARTS = ("aleatoric", "epistemic")
+
+
+def class_answers(posterior: Posterior, inputs: np.ndarray, labels: np.ndarray, split: bool) -> dict[str, np.ndarray]:
+    """The most probable class and the probability of each; `split`: and the parts of the entropy, in nats."""
+    mean, _ = posterior.mean_std(inputs)
+    columns = {"class": labels[mean.argmax(1)]}
+    columns |= {f"p_{label}": mean[:, index] for index, label in enumerate(labels)}
+    if split:
+        entropies = posterior.entropies(inputs)
+        columns |= {part: getattr(entropies, part) for part in PARTS}
+    return columns
+
+
+def number_answers(
+    posterior: Posterior, inputs: np.ndarray, targets: Sequence[str], quantiles: Sequence[float], split: bool
+) -> dict[str, np.ndarray]:
+    """Mean, sd and quantiles; several targets: with the target's name before it. `split`: and the parts of the sd."""
+    mean, spread = posterior.mean_std(inputs)
+    levels = posterior.quantiles(inputs, np.asarray(quantiles)) if len(quantiles) else np.zeros((*mean.shape, 0))
+    columns = {}
+    for index, target in enumerate(targets):
+        before = "" if len(targets) == 1 else f"{target}_"
+        columns[f"{before}mean"], columns[f"{before}sd"] = mean[:, index], spread.total[:, index]
+        for part in PARTS if split else ():
+            columns[f"{before}{part}"] = getattr(spread, part)[:, index]
+        for position, level in enumerate(quantiles):
+            columns[f"{before}q{100 * level:g}"] = levels[:, index, position]
+    return columns
