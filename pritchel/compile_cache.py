@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 VARIABLE = "PRITCHEL_CACHE"
-MAX_PROGRAMS = 8  # of one function in memory, some 30 MB each; another shape then clears them
+MAX_PROGRAMS = 16  # of one function in memory, some 30 MB each; another shape then clears them
 
 _lock = threading.Lock()
 _shapes: dict[Any, set[Any]] = {}  # that a function has programs for

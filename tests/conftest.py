@@ -36,6 +36,14 @@ def tiny(kind=HorseshoeRegressor, /, **changes):
     return kind().set_params(**TINY | changes)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def all_programs_are_kept():
+    """Tests share what is compiled, and there is room for it."""
+    from pritchel import compile_cache
+
+    compile_cache.MAX_PROGRAMS = 10_000
+
+
 @pytest.fixture
 def x64():
     """Double precision for the length of a test."""

@@ -152,10 +152,23 @@ def test_quality(script, tmp_path, monkeypatch):
     published = {"boston": dict.fromkeys(range(20), (1.0, -1.0))}
     sizes = {"protocol": lambda name: {"hidden": (UNITS,), "num_members": 2, "training": BRIEF}}
     quality = script("quality", RUNS=tmp_path / "runs.jsonl", SIZES=sizes, published=lambda: (published, {}))
-    monkeypatch.setattr(sys, "argv", ["quality.py", "--sets", "boston", "--splits", "1"])
+    monkeypatch.setattr(sys, "argv", ["quality.py", "--sizes", "protocol", "--sets", "boston", "--splits", "1"])
     quality.main()
     (run,) = written(tmp_path, "quality")["runs"]
     assert (run["size"], run["set"], run["offered"], run["kept"]) == ("protocol", "boston", [UNITS], [UNITS])
+
+
+def test_small_tables(script, tmp_path, monkeypatch):
+    small = script("small_tables", RUNS=tmp_path / "runs.jsonl", RESULTS=tmp_path)
+    small.METHODS = {name: small.METHODS[name] for name in ("ridge", "constant")}
+    monkeypatch.setattr(sys, "argv", ["small_tables.py", "--seeds", "1"])
+    small.main()
+    small.METHODS = dict.fromkeys(small.METHODS)  # every fit is on record
+    small.main()
+    runs = {(run["table"], run["method"]): run for run in written(tmp_path, "small_tables")["runs"]}
+    assert len(runs) == 2 * len(small.TABLES)
+    assert runs["noise 1000 x 30", "constant"]["ll"] == pytest.approx(-0.5 * (np.log(2 * np.pi) + 1), abs=0.1)
+    assert runs["linear 200 x 10", "ridge"]["rmse"] < runs["linear 200 x 10", "constant"]["rmse"]
 
 
 def test_likelihoods_takes_its_tables_from_what_is_on_record(script, tmp_path):

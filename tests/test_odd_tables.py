@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from pritchel import HorseshoeClassifier, HorseshoeRegressor
+from pritchel import FileError, HorseshoeClassifier, HorseshoeRegressor
 from pritchel.tables.columns import TablePlan
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.messages import TableError
@@ -165,7 +165,7 @@ def test_columns_of_yes_and_no_in_older_folders_are_still_read():
     np.testing.assert_array_equal(encode_inputs(once, texts), encode_inputs(plan_table(frame, ["y"]), frame))
     kinds = pd.DataFrame({"flag": ["TRUE", "True", "FALSE"], "x": ["1", "2", "5"]})
     np.testing.assert_array_equal(encode_inputs(once, kinds)[:, 0], [1, 1, 0])
-    with pytest.raises(TableError, match="not sound"):
+    with pytest.raises(FileError, match="not sound"):
         TablePlan.from_json({**now, "spellings": {"x": "odd"}})
 
 

@@ -19,7 +19,7 @@ from pritchel.experiments.paper.vmg import _tuned
 from pritchel.experiments.records import Records
 from pritchel.experiments.reproduce import EXPERIMENTS, Check, Finding, load, run_experiment
 from pritchel.experiments.statistics import Interval, all_hold, judge, judge_tables, t_interval
-from pritchel.report import verdicts
+from pritchel.report import axes, verdicts
 from pritchel.report.experiment_figures import FIGURES
 from pritchel.report.reproduction_page import reproduction_page
 from pritchel.report.verdicts import write_verdicts
@@ -65,13 +65,13 @@ def tiny(monkeypatch):
 @pytest.fixture
 def drawn(monkeypatch) -> list[str]:
     """Names of the pictures written, as they are."""
-    names, save = [], Figure.savefig
+    names, write = [], axes.write_bytes
 
-    def note(figure, path, **options):
+    def note(path, data):
         names.append(path.name)
-        save(figure, path, **options)
+        write(path, data)
 
-    monkeypatch.setattr(Figure, "savefig", note)
+    monkeypatch.setattr(axes, "write_bytes", note)
     return names
 
 

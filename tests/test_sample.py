@@ -201,11 +201,17 @@ def test_an_interrupt_keeps_the_draws_so_far(table, num_states, inference):
     assert np.isfinite(model.predict(table[0])).all()
 
 
-def test_classes_counts_and_the_plain_prior_are_sampled_too(table):
+def test_classes_are_sampled_too(table):
     X, y = table
     labels = np.where(y > y.mean(), "high", "low")
     classifier = tiny(HorseshoeClassifier, **SHORT).fit(X, labels)
     assert classifier.score(X, labels) > 0.8
+    assert classifier.posterior_.members[0].draws.likelihood.shape == (30, 0)
+
+
+@pytest.mark.slow
+def test_counts_and_the_plain_prior_are_sampled_too(table):
+    X, y = table
     counts = tiny(likelihood="negative_binomial", **SHORT).fit(X, np.round(y))
     assert counts.posterior_.members[0].draws.likelihood.shape == (30, 1)
     assert counts.predict_interval(X[:2]).shape == (2, 2)

@@ -19,8 +19,7 @@ from pritchel.guide import Family
 from pritchel.infer.options import Inference, Sampling, Training
 from pritchel.infer.trial import Progress
 from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodSettings, LikelihoodStart
-from pritchel.model.network import forward
-from pritchel.model.prior_draws import draw_prior_weights
+from pritchel.model.prior_draws import prior_components
 from pritchel.model.priors import PriorSettings
 from pritchel.posterior.predict import Uncertainty
 from pritchel.settings import of_kind
@@ -260,10 +259,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
             inputs = prepare(table, rows, input_limit=self.input_limit)[1].scale_inputs(table)
             model = options.model(LikelihoodStart.without_data(1))
             location, scale, hidden = np.zeros(1), np.ones(1), options.hidden
-        widths = (inputs.shape[1], *hidden, model.likelihood.num_outputs(len(location)))
-        outputs = forward(draw_prior_weights(model, widths, n_samples, rng), inputs, model.activation)
-        values = model.likelihood.prior_noise_values(rng, n_samples, len(location))
-        components = model.likelihood.components(outputs, values, location, scale)
+        components = prior_components(model, hidden, inputs, n_samples, rng, location, scale)
         draws = np.moveaxis(components.sample(rng) if include_noise else components.mean, 0, -1)
         return self._shape(draws) if hasattr(self, "posterior_") else draws[:, 0]
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from pritchel.compile_cache import keep_few_programs
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.infer.chain import Iterations, Trace, run_chunk, schedule, start_state
@@ -87,6 +88,7 @@ class Chain:
 
     def compile(self) -> None:
         """Have the program made before many chains ask for it at once."""
+        keep_few_programs(run_chunk, self.state, self.batch)
         self._iterate(0)
 
     def run_chunk(self) -> None:

@@ -1,11 +1,12 @@
-"""Draws of whole networks from the prior: what the model believes before any data."""
+"""Draws of whole networks, and of their answers, from the prior: what the model believes before any data."""
 
 import itertools
 
 import numpy as np
 
 from pritchel.model.joint import Unknowns, weights_of
-from pritchel.model.network import Model, Weights
+from pritchel.model.likelihoods.base import Components
+from pritchel.model.network import Model, Weights, forward
 
 
 def draw_prior_weights(model: Model, widths: tuple[int, ...], num_draws: int, rng: np.random.Generator) -> Weights:
@@ -15,3 +16,19 @@ def draw_prior_weights(model: Model, widths: tuple[int, ...], num_draws: int, rn
     log_unit_scales, scales, latents = model.prior.draw(rng, num_draws, widths[1:-1], model.linear)
     unknowns = Unknowns(tuple(hidden), tuple(log_unit_scales), scales, latents, output, linear, np.zeros(0))
     return weights_of(model, unknowns)
+
+
+def prior_components(
+    model: Model,
+    hidden: tuple[int, ...],
+    inputs: np.ndarray,
+    num_draws: int,
+    rng: np.random.Generator,
+    location: np.ndarray,
+    scale: np.ndarray,
+) -> Components:
+    """The distributions of targets, in units of the given location and scale, that so many draws of the prior make."""
+    widths = (inputs.shape[1], *hidden, model.likelihood.num_outputs(len(location)))
+    outputs = forward(draw_prior_weights(model, widths, num_draws, rng), inputs, model.activation)
+    values = model.likelihood.prior_noise_values(rng, num_draws, len(location))
+    return model.likelihood.components(outputs, values, location, scale)

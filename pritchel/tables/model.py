@@ -249,9 +249,8 @@ class TableModel(BaseEstimator):
     def save(self, path: str | os.PathLike, overwrite: bool = False) -> Path:
         """Write the model folder: spec.json, weights.safetensors and a README.md card."""
         check_is_fitted(self)
-        table = self.plan_.to_json()
-        kept = {"notes": self.notes_, "arrays": self.arrays_}
-        return save_estimator(Path(path), self.estimator_, table=table, **kept, overwrite=overwrite)
+        told = {"table": self.plan_.to_json(), "notes": self.notes_, "arrays": self.arrays_}
+        return save_estimator(Path(path), self.estimator_, **told, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Self:

@@ -45,8 +45,8 @@ def plan_table(frame: pd.DataFrame, targets: Sequence[str], told: Told = NOTHING
             f"No column is left to predict from ({reasons}). Use {{option}} to use one all the same.", "keep"
         )
     used = {*targets, *(column.name for column in columns if column.kind == "number")}
-    spellings = {name: spelling for name, spelling in spellings.items() if name in used}
-    return TablePlan(tuple(columns), tuple(targets), left_out, spellings, tuple(told.na_values))
+    in_use: dict[str, Spelling] = {name: spellings[name] for name in spellings if name in used}
+    return TablePlan(tuple(columns), tuple(targets), left_out, in_use, tuple(told.na_values))
 
 
 def _check_names(frame: pd.DataFrame, targets: Sequence[str], told: Told) -> None:
