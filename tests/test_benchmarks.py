@@ -134,6 +134,7 @@ def test_growth(script, tmp_path):
     assert written(tmp_path, "growth")["flights"]["rows"] == 150
 
 
+@COMPILES_MUCH
 def test_objectives(script, tmp_path):
     script("objectives", SETS=("boston",), SPLITS=range(1), TRAINING=BRIEF).main()
     (found,) = written(tmp_path, "objectives")

@@ -22,7 +22,7 @@ def dead_guide(family, hidden, repeats):
 
 @pytest.mark.parametrize(
     "family",
-    [pytest.param(name, marks=[] if name in ("tied", "structured") else pytest.mark.slow) for name in FAMILIES],
+    [pytest.param(name, marks=[] if name == "tied" else pytest.mark.slow) for name in FAMILIES],
 )
 @pytest.mark.parametrize("hidden", [(4, 3)], ids=["2"])
 def test_a_unit_that_stands_for_dead_ones_gives_the_same_gradient(x64, family, hidden):

@@ -21,10 +21,15 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MORE_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md", "results/README.md")]
 # Commands of a shell block that set up or measure, run elsewhere or not at all.
 NOT_RUN = ("make ", "pip install", "pritchel reproduce")
+MANY_FITS = ("likelihoods.md", "rl.md")
+
+
+def _page(page: Path):
+    return pytest.param(page, id=page.name, marks=pytest.mark.slow if page.name in MANY_FITS else ())
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:matplotlib")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [_page(page) for page in PAGES])
 def test_blocks_run(page, tmp_path, monkeypatch, capsys):
     blocks = BLOCK.findall(page.read_text())
     if not blocks:

@@ -211,7 +211,10 @@ class Killed(BaseException):
     "choice",
     [
         {"num_members": 2, "n_jobs": 1},
-        {"hidden": (32,), "training__drop_dead_units": True, "training__objective": "sampled"},
+        pytest.param(
+            {"hidden": (32,), "training__drop_dead_units": True, "training__objective": "sampled"},
+            marks=pytest.mark.slow,
+        ),
         {"training__early_stopping": True, "training__patience": 3, "training__average": 0.9},
     ],
     ids=str,

@@ -174,6 +174,7 @@ def test_a_cold_posterior_is_that_of_rows_seen_more_often():
     assert np.abs(cold - fit(trial, SETTINGS).guide.output.mean).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_objectives_end_at_the_same_bound():
     """Moments and sampling maximize one bound: fitted either way, it is the same within its sampling noise."""
     settings = SETTINGS._replace(num_steps=3000, learning_rate=0.02, batch_size=64)

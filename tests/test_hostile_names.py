@@ -130,6 +130,7 @@ def test_a_damaged_cache_is_told_of_once(capsys):
     assert "PRITCHEL_CACHE" in said[0]
 
 
+@pytest.mark.slow
 def test_an_unusable_cache_stops_nothing(fitted, tmp_path):
     path = fitted.save(tmp_path / "m")
     (tmp_path / "file").touch()

@@ -274,6 +274,7 @@ def test_wrong_targets_and_names_are_refused(made_up):
         HorseshoeRegressor().set_params(likelihood__dof=3)
 
 
+@pytest.mark.slow
 def test_two_targets_each_with_their_own_noise(made_up):
     X, f, _ = made_up
     rng = np.random.default_rng(1)

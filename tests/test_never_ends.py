@@ -36,6 +36,7 @@ def test_draws_are_bounded_by_what_they_cost(table):
         tiny(num_draws=100_000).fit(*table)
 
 
+@pytest.mark.slow
 def test_a_fit_in_a_forked_process_is_refused_with_advice():
     code = """
     import os, sys, warnings
@@ -57,6 +58,7 @@ def test_a_fit_in_a_forked_process_is_refused_with_advice():
     assert subprocess.run(words, timeout=600, cwd=os.getcwd()).returncode == 7
 
 
+@pytest.mark.slow
 def test_programs_of_many_widths_do_not_pile_up(monkeypatch):
     from pritchel.infer.step import run_chunk
 

@@ -187,6 +187,7 @@ def test_a_family_from_another_package_comes_back_where_that_is_imported(outside
     assert "import that first" in alone.stdout
 
 
+@pytest.mark.slow
 def test_a_package_that_says_it_extends_this_one_is_found(outside, table, tmp_path):
     """Loading alone finds a prior and a family whose package has an entry point, as if that had been imported."""
     X, y = table

@@ -63,6 +63,7 @@ def test_a_gaussian_prior_and_a_model_without_rows_have_a_page(table, tmp_path):
     assert "training__num_steps" in html
 
 
+@pytest.mark.slow
 def test_in_a_browser(model, frame, tmp_path):
     """Headless Chromium: no console message, no request, no sideways scrolling on a phone, every picture drawn."""
     browser_path = shutil.which("chromium")

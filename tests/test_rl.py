@@ -232,7 +232,8 @@ def test_trials_are_balanced_and_collections_come_first():
         assert key["seed"] <= 1 + min(k["seed"] for k in keys[index:])
 
 
-@pytest.mark.parametrize("name", ["rl-map", pytest.param("rl-acrobot", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rl-map", "rl-acrobot"])
 def test_experiment_runs_end_to_end_and_goes_on_where_it_stopped(name, tmp_path, monkeypatch):
     full = load(name)
     names = ("collect", "random", "structured-100-100")

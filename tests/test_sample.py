@@ -9,6 +9,7 @@ import pritchel
 from pritchel import HorseshoeClassifier, HorseshoeRegressor, Sampling
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
+from pritchel.guide.network import draw_noise_shapes, draw_unknowns
 from pritchel.infer.coordinates import fill, filled_widths, start_chain
 from pritchel.infer.options import Options
 from pritchel.infer.sample import SamplingPlan, sample_members
@@ -19,7 +20,7 @@ from pritchel.model.priors import PRIORS
 from pritchel.posterior.convergence import effective_size, split_r_hat
 from pritchel.posterior.draws import shuffled_rows, stored_rows
 from tests.conftest import tiny
-from tests.test_guides import build, table_batch
+from tests.test_guides import build, noise_for, table_batch
 
 SHORT = {"inference": "sampled", "sampling": Sampling(num_warmup=30, num_samples=30, num_leapfrogs=4)}
 pytestmark = pytest.mark.filterwarnings("ignore::pritchel.FitWarning")
@@ -65,8 +66,15 @@ def test_a_chain_starts_at_the_mean_of_the_guide():
     assert (start.deviations > 0).all()
 
 
-def test_filling_up_is_undone_by_taking_the_units(fitted):
-    draws = tiny(hidden=(5, 3), **SHORT).fit(np.eye(6), np.arange(6.0)).posterior_.members[0].draws
+def stacked_draws(**options):
+    """A member, and many draws of everything unknown in it."""
+    member, _ = started(hidden=(5, 3), **options)
+    noise = noise_for(draw_noise_shapes(member.guide), 0, num=9)
+    return member, jax.device_get(jax.vmap(lambda own: draw_unknowns(member.guide, own))(noise))
+
+
+def test_filling_up_is_undone_by_taking_the_units():
+    _, draws = stacked_draws(slab_sharing="unit")
     sizes = [part.shape[-1] for part in draws.hidden]
     wider = fill(draws, (16, 8))
     assert wider.hidden[1].shape[1:] == (17, 8)
@@ -97,11 +105,11 @@ def test_without_data_draws_are_the_priors():
             assert abs(squares.mean() - var) < 5 * np.sqrt(squares.var() / effective_size(squares[None]))
 
 
-def test_weights_of_stacked_draws_are_those_of_each(fitted):
-    member = tiny(hidden=(5, 3), **SHORT).fit(np.eye(6), np.arange(6.0)).posterior_.members[0]
-    stacked = stacked_weights(member.model, member.draws)
+def test_weights_of_stacked_draws_are_those_of_each():
+    member, draws = stacked_draws(slab_sharing="layer")
+    stacked = stacked_weights(member.model, draws)
     for draw in (0, 7):
-        one = weights_of(member.model, jax.tree.map(lambda leaf: jnp.asarray(leaf[draw]), member.draws))  # noqa: B023
+        one = weights_of(member.model, jax.tree.map(lambda leaf: jnp.asarray(leaf[draw]), draws))  # noqa: B023
         for all_, own in zip(jax.tree.leaves(stacked), jax.tree.leaves(one), strict=True):
             np.testing.assert_allclose(all_[draw], own, rtol=2e-5, atol=1e-12)
 
@@ -199,6 +207,29 @@ def test_an_interrupt_keeps_the_draws_so_far(table, num_states, inference):
     assert model.sampling_report_.inference == inference
     assert model.sampling_report_.chains[0].status == "interrupted"
     assert np.isfinite(model.predict(table[0])).all()
+
+
+def test_members_whose_chains_had_hardly_begun_are_left_out(table, tmp_path):
+    def interrupt(state):
+        if (state.stage, state.trial, state.step) == ("sampling", 1, 30):
+            raise KeyboardInterrupt
+
+    model = tiny(num_members=3, num_draws=30, n_jobs=1, **SHORT | {"progress": interrupt}).fit(*table)
+    assert [member.draws is not None for member in model.posterior_.members] == [True]
+    assert model.is_interrupted_
+    assert len(model.elbo_) == 1
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(pritchel.load(tmp_path / "m").predict(table[0]), model.predict(table[0]))
+
+
+def test_an_interrupt_before_the_chains_keeps_the_fit(table, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pritchel.infer.sample.start_chain", interrupt)
+    model = tiny(**SHORT).fit(*table)
+    assert (model.sampling_report_.inference, model.status_) == ("variational", ["interrupted"])
+    np.testing.assert_array_equal(model.predict(table[0]), tiny().fit(*table).predict(table[0]))
 
 
 def test_classes_are_sampled_too(table):

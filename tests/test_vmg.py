@@ -48,6 +48,7 @@ def test_projection_is_that_of_the_dense_conditional(weights):
     np.testing.assert_allclose(got_var.full(), np.outer(np.maximum(spread, floor), col_var), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_few_pseudo_pairs_leave_most_of_the_spread(weights):
     """With two pairs in four dimensions the conditional is far from a point; draws have its mean and covariance."""
     few = eqx_few(weights, 2)
@@ -148,7 +149,8 @@ def test_moments_output_is_exact_for_one_hidden_layer(x64):
     contract._agree_in_standard_errors(functions**2, np.asarray(mean**2 + var))
 
 
-@pytest.mark.parametrize("objective", ["moments", pytest.param("sampled", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["moments", "sampled"])
 def test_estimator_fits_and_repeats(table, objective):
     options = {"family": "vmg", "prior": "gaussian", "hidden": (8,), "linear": False, "num_members": 1}
     training = Training(objective=objective, num_steps=1500, learning_rate=0.02, average=0.99)

@@ -98,8 +98,9 @@ class HorseshoeEstimator(FittedEstimator):
             fits = fit_members(data, options, seed, num_classes=num_classes, starts=starts, execution=execution)
         fits = self._usable(fits, options.num_members, options, num_steps)
         vars(self).pop("prune_report_", None)
+        fits, chains, why = self._sampled(fits, data, options, seed)
+        members = [fit.member for fit in fits]
         vars(self).update(describe_fits([fit.result for fit in fits]))
-        members, chains, why = self._sampled([fit.member for fit in fits], data, options, seed)
         self.posterior_ = Posterior(members, standardizer, seed, int(self.num_draws))
         self._train_data = data
         self.sampling_report_ = report_sampling(members, chains, why, data.inputs)
@@ -108,25 +109,33 @@ class HorseshoeEstimator(FittedEstimator):
         return self
 
     def _sampled(
-        self, members: list[Member], data: Dataset, options: Options, seed: int
-    ) -> tuple[list[Member], list[ChainResult], str]:
-        """The members pruned and sampled, where that is the inference chosen, how their chains went, and why."""
-        if "interrupted" in self.status_:
-            return members, [], "the fit was interrupted"
-        pruned = [prune(member) if member.guide.has_unit_scales() else member for member in members]
-        num_weights = max(member.guide.num_weights for member in pruned)
+        self, fits: list[MemberFit], data: Dataset, options: Options, seed: int
+    ) -> tuple[list[MemberFit], list[ChainResult], str]:
+        """The fits with their members pruned and sampled, where that is the inference chosen, their chains, and why.
+
+        After an interrupt those whose chains had hardly begun are left out, unless all had.
+        """
+        if "interrupted" in {fit.result.status for fit in fits}:
+            return fits, [], "the fit was interrupted"
+        members = [prune(fit.member) if fit.member.guide.has_unit_scales() else fit.member for fit in fits]
+        num_weights = max(member.guide.num_weights for member in members)
         is_sampled, why = options.choose_inference(len(data.inputs), num_weights)
         if not is_sampled:
-            return members, [], why
+            return fits, [], why
         plan = options.sampling_plan(int(self.num_draws))
-        with self._execution(len(members), plan.num_warmup + plan.num_samples, self.checkpoint) as execution:
-            outcome = sample_members(pruned, data, plan, seed, execution)
-        chains = [chain for _, chain in outcome]
-        self.status_ = [
-            chain.status if chain.status == "interrupted" else status
-            for chain, status in zip(chains, self.status_, strict=True)
+        try:
+            with self._execution(len(members), plan.num_warmup + plan.num_samples, self.checkpoint) as execution:
+                outcome = sample_members(members, data, plan, seed, execution)
+        except KeyboardInterrupt:  # before any chain had begun
+            return [fit.ended("interrupted") for fit in fits], [], "the fit was interrupted"
+        if all(member.draws is None for member, _ in outcome):
+            return [fit.ended("interrupted") for fit in fits], [chain for _, chain in outcome], why
+        sampled = [
+            (fit._replace(member=member).ended(chain.status), chain)
+            for fit, (member, chain) in zip(fits, outcome, strict=True)
+            if member.draws is not None
         ]
-        return [member for member, _ in outcome], chains, why
+        return [fit for fit, _ in sampled], [chain for _, chain in sampled], why
 
     def prune(
         self,

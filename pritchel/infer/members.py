@@ -12,7 +12,7 @@ from pritchel.guide.member import Member
 from pritchel.guide.network import start_guide, trained_mask, weight_mean_mask
 from pritchel.infer.checkpoint import Checkpoint, fingerprint
 from pritchel.infer.options import Options
-from pritchel.infer.trial import Execution, FitResult, FitSettings, Trial
+from pritchel.infer.trial import Execution, FitResult, FitSettings, Status, Trial
 from pritchel.infer.trials import fit_trials
 from pritchel.model.likelihoods import LikelihoodStart
 
@@ -22,6 +22,10 @@ class MemberFit(NamedTuple):
 
     member: Member
     result: FitResult
+
+    def ended(self, status: Status) -> "MemberFit":
+        """The same, but for an interrupt of what came after the steps."""
+        return self if status != "interrupted" else self._replace(result=self.result._replace(status=status))
 
 
 def fit_members(

@@ -158,6 +158,9 @@ def sample_members(
                     future.result()
             except KeyboardInterrupt:
                 stop.set()
+            except BaseException:
+                stop.set()
+                raise
     return [_outcome(member, chain) for member, chain in zip(members, chains, strict=True)]
 
 
