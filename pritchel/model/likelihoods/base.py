@@ -109,7 +109,7 @@ class Likelihood(eqx.Module):
         return {}
 
     def known_noise_values(self, params: np.ndarray) -> dict[str, np.ndarray]:
-        """The same where the parameters are known, as in draws of them: (draws, 1, targets) from (draws, *params)."""
+        """The same where the parameters are known, for stacked draws of them: (draws, 1, targets) each."""
         return {name: value[:, None] for name, value in self.noise_values(params).items()}
 
     def prior_noise_values(self, rng: np.random.Generator, num_draws: int, num_targets: int) -> dict[str, np.ndarray]:
