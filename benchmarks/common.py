@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import statistics
@@ -52,9 +53,9 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
 
 
 def with_error(values: Iterable[float], digits: int = 3) -> str:
-    """Mean and standard error."""
+    """Mean and standard error; of one value, itself."""
     mean, error = mean_and_error(list(values))
-    return f"{mean:.{digits}f} ± {error:.{digits}f}"
+    return f"{mean:.{digits}f}" if math.isnan(error) else f"{mean:.{digits}f} ± {error:.{digits}f}"
 
 
 def verdict(ratio: float, limit: float, *, at_least: bool = False) -> str:
