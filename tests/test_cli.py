@@ -89,6 +89,16 @@ def test_every_argument_of_the_estimator_is_an_option():
     assert len({option.flag for option in ESTIMATOR_OPTIONS}) == len(ESTIMATOR_OPTIONS)
 
 
+def test_a_sampled_fit_leaves_a_model_and_nothing_else(houses, tmp_path, monkeypatch):
+    monkeypatch.setattr("pritchel.infer.checkpoint.EVERY_SECONDS", 0.0)
+    houses.to_csv(tmp_path / "t.csv", index=False)
+    words = ["--inference", "sampled", "--num-warmup", "20", "--num-samples", "20", "--num-leapfrogs", "2"]
+    words += ["--num-steps", "20", "--num-members", "1", "--hidden", "4", "-q"]
+    run("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "m", *words)
+    assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["m", "t.csv"]
+    assert "Sampled inference" in run("inspect", tmp_path / "m").output
+
+
 def test_options_reach_the_estimator(houses, tmp_path):
     houses.to_csv(tmp_path / "t.csv", index=False)
     words = ["--hidden", "6,5", "--slab", "3,4", "--no-linear", "--drop-dead-units", "no", "--family", "factorized"]

@@ -147,7 +147,8 @@ def _parts_of(partial: Path) -> list[Path]:
     from pritchel.folder import is_model_folder
 
     so_far = partial / SO_FAR
-    return [*partial.glob("*fit/member-*.safetensors"), *([so_far] if is_model_folder(so_far) else [])]
+    states = [path for kind in ("member", "chain") for path in partial.glob(f"*fit/{kind}-*.safetensors")]
+    return [*states, *([so_far] if is_model_folder(so_far) else [])]
 
 
 def _remove_partial(partial: Path) -> None:
