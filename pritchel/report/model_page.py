@@ -106,7 +106,7 @@ def _fit(page: Page, model: TableModel) -> None:
     page.text(f"{text}.")
     report = estimator.sampling_report_
     if report.chains:
-        page.text(f"Pruned, then sampled: {report}.")
+        page.text(f"The networks were then pruned; {report}.")
         if report.complaint is not None:
             page.text(report.complaint)
     picture = figures.fit_trace(estimator.elbo_)
