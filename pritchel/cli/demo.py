@@ -13,7 +13,7 @@ def demo(
 ) -> None:
     """Fit a toy curve and the diabetes table, print scores beside the yardsticks, draw the band and the units.
 
-    Needs no data and no network; takes well under a minute. Drawing needs the extra: pip install 'pritchel[plots]'.
+    Needs no data and no network; takes well under a minute. Drawing needs the extra `plots`.
     """
     try:
         import matplotlib  # noqa: F401

@@ -24,7 +24,7 @@ def report(
 
     The data, the trace of the fit, which units lived, predictions against what was observed, calibration, what the
     strongest inputs do, the settings and how to repeat it. Of a folder of records: each figure of the paper, what it
-    claims, and whether that holds. Needs matplotlib: pip install 'pritchel\\[plots]'.
+    claims, and whether that holds. Needs matplotlib, which the extra `plots` brings.
 
     Exit codes: 0 done; 2 wrong option or table; 3 not a sound model.
     """
