@@ -53,6 +53,7 @@ def outcome(splits: range) -> tuple[list[str], list]:
                     hidden=(UNITS,),
                     num_members=1,
                     training=Training(num_steps=NUM_STEPS, drop_dead_units=drop),
+                    inference="variational",
                     random_state=split,
                 ),
             )

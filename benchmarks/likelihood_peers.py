@@ -128,7 +128,7 @@ def with_temperature(model: Any) -> CalibratedClassifierCV:
 
 def by_classifier(*, temperature: bool = False, **options: Any) -> Callable[[Split], dict]:
     def run(data: Split) -> dict:
-        model = HorseshoeClassifier(**options, random_state=data.seed, progress=False)
+        model = HorseshoeClassifier(inference="variational", **options, random_state=data.seed, progress=False)
         model = with_temperature(model) if temperature else model
         return class_scores(model.fit(data.X, data.y), data)
 
@@ -159,7 +159,8 @@ def number_scores(mean: Any, log_density: np.ndarray, data: Split) -> dict[str, 
 
 def by_regressor(likelihood: Any, **options: Any) -> Callable[[Split], dict]:
     def run(data: Split) -> dict:
-        model = HorseshoeRegressor(likelihood=likelihood, **options, random_state=data.seed, progress=False)
+        fixed = {"inference": "variational", "random_state": data.seed, "progress": False}
+        model = HorseshoeRegressor(likelihood=likelihood, **fixed, **options)
         model.fit(data.X, data.y)
         scores = number_scores(model.predict(data.test_X), model.log_prob(data.test_X, data.test_y), data)
         return scores | {"units": model.units_kept_.mean(0).tolist()}

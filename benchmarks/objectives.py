@@ -22,7 +22,11 @@ def main() -> None:
                 load_uci(name),
                 SPLITS,
                 lambda split, objective=objective: HorseshoeRegressor(
-                    hidden=(50,), num_members=1, training=TRAINING.changed(objective=objective), random_state=split
+                    hidden=(50,),
+                    num_members=1,
+                    training=TRAINING.changed(objective=objective),
+                    inference="variational",
+                    random_state=split,
                 ),
             )
         num_rows = len(load_uci(name).split(0)[1])

@@ -13,7 +13,13 @@ TRAINING = Training(drop_dead_units=False)
 def main() -> None:
     train_X, train_y, _, _ = load_uci("boston").split(0)
     full = HorseshoeRegressor(
-        hidden=(UNITS,), training=TRAINING, num_members=1, num_draws=100, random_state=0, progress=False
+        hidden=(UNITS,),
+        training=TRAINING,
+        inference="variational",
+        num_members=1,
+        num_draws=100,
+        random_state=0,
+        progress=False,
     ).fit(train_X, train_y)
     pruned = full.prune()
     rows = np.resize(train_X, (NUM_ROWS, train_X.shape[1]))

@@ -50,6 +50,7 @@ def main() -> None:
             hidden=(50,),
             num_members=1,
             training=Training(num_steps=num_steps, learning_rate=0.05),
+            inference="variational",
             progress=False,
             random_state=0,
         )

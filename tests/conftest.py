@@ -25,6 +25,7 @@ TINY = {
     "hidden": (8,),
     "training__num_steps": 400,
     "training__learning_rate": 0.05,
+    "inference": "variational",
     "num_members": 1,
     "progress": False,
     "random_state": 0,

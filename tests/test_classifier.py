@@ -10,7 +10,12 @@ from pritchel import HorseshoeClassifier, Training
 from tests.conftest import tiny
 
 CHECKED = HorseshoeClassifier(
-    hidden=(4,), training=Training(num_steps=300, learning_rate=0.05), num_members=1, num_draws=25, progress=False
+    hidden=(4,),
+    training=Training(num_steps=300, learning_rate=0.05),
+    inference="variational",
+    num_members=1,
+    num_draws=25,
+    progress=False,
 )
 
 

@@ -15,6 +15,8 @@ from pritchel.cli import app
 BRIEF = [
     "--hidden",
     "4",
+    "--inference",
+    "variational",
     "--num-steps",
     "60",
     "--num-members",

@@ -147,7 +147,7 @@ def test_a_likelihood_is_a_choice_of_tables_and_commands(added, table, tmp_path)
     model = TableModel(tiny, likelihood="laplace").fit(frame, "y")
     assert np.isfinite(model.predict(frame, quantiles=[0.1])).all(axis=None)
     words = ["fit", str(tmp_path / "t.csv"), "-t", "y", "-o", str(tmp_path / "m"), "--likelihood", "laplace"]
-    words += ["--hidden", "8", "--num-steps", "20", "--num-members", "1", "--quiet"]
+    words += ["--hidden", "8", "--inference", "variational", "--num-steps", "20", "--num-members", "1", "--quiet"]
     result = CliRunner().invoke(cli.app, words)
     assert result.exit_code == 0, result.stderr
     assert type(pritchel.load(tmp_path / "m").estimator_.posterior_.likelihood).__name__ == "LaplaceLikelihood"

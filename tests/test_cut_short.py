@@ -19,7 +19,19 @@ from pritchel.writing import owned
 from tests.conftest import tiny
 from tests.test_cli import run
 
-SHORT = ["--hidden", "4", "--num-steps", "200", "--num-draws", "10", "--holdout", "0", "--quiet"]
+SHORT = [
+    "--hidden",
+    "4",
+    "--inference",
+    "variational",
+    "--num-steps",
+    "200",
+    "--num-draws",
+    "10",
+    "--holdout",
+    "0",
+    "--quiet",
+]
 
 
 @pytest.fixture

@@ -324,7 +324,7 @@ def test_a_fifth_family_is_one_file(table):
 
     try:
         model = HorseshoeRegressor(
-            family="wide_start", hidden=(4,), training=Training(num_steps=20), progress=False
+            family="wide_start", hidden=(4,), training=Training(num_steps=20), inference="variational", progress=False
         ).fit(*table)
         assert np.isfinite(model.prune().predict(table[0])).all()
     finally:

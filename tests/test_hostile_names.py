@@ -36,7 +36,20 @@ def test_odd_names_can_be_fitted_inspected_scored_and_reported(tmp_path):
     target = "[/b] $y$ \x1b[2J"
     frame = odd_frame(ODD, target).assign(town=np.resize(["[/i]", "$b$ $"], 60))
     frame.to_csv(tmp_path / "t.csv", index=False)
-    words = ["-o", tmp_path / "m", "--hidden", "3", "--num-steps", "20", "--num-members", "1", "--num-draws", "5"]
+    words = [
+        "-o",
+        tmp_path / "m",
+        "--hidden",
+        "3",
+        "--inference",
+        "variational",
+        "--num-steps",
+        "20",
+        "--num-members",
+        "1",
+        "--num-draws",
+        "5",
+    ]
     said = [run("fit", tmp_path / "t.csv", "-t", target, *words)]
     said += [run("inspect", tmp_path / "m"), run("evaluate", tmp_path / "m", tmp_path / "t.csv")]
     run("report", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "r.html")

@@ -58,6 +58,7 @@ def test_predictive_agrees_with_nuts(family):
         family=family,
         prior=prior,
         likelihood=Gaussian(noise_prior=NOISE_PRIOR),
+        inference="variational",
         num_members=5,
         num_draws=500,
         random_state=0,

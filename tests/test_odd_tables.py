@@ -153,7 +153,7 @@ def test_dates_are_no_target(values):
 def test_a_number_that_is_no_float_is_told_by_its_row(tmp_path):
     text = "x,y\n" + "".join(f"{i},{i}\n" for i in range(30)) + "1e400,3\n"
     frame = read_table(written(tmp_path / "t.csv", text))
-    with pytest.raises(TableError, match="'x'.* row 31"):
+    with pytest.raises(TableError, match=r"'x'.* row 31"):
         plan_table(frame, ["y"])
 
 

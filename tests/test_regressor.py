@@ -26,6 +26,7 @@ from tests.conftest import tiny
         HorseshoeRegressor(
             hidden=(4,),
             training=Training(num_steps=300, learning_rate=0.05),
+            inference="variational",
             num_members=1,
             num_draws=25,
             progress=False,

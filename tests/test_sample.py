@@ -265,16 +265,28 @@ def test_auto_says_what_it_picked_and_why():
     options = Options.of(
         hidden=(5,), linear=True, training=pritchel.Training(), num_members=1, inference="auto", **base
     )
-    is_sampled, why = options.choose_inference(500, 400)
-    assert is_sampled
+    plan, why = options.sampling_plan(500, 400, 60)
+    assert plan is not None
+    assert (plan.num_warmup, plan.num_samples, plan.num_kept) == (200, 200, 60)
     assert "500 rows and 400 weights" in why
-    assert options.choose_inference(50_000, 400) == (
-        False,
+    assert options.sampling_plan(50_000, 400, 60) == (
+        None,
         "50,000 rows are more than the 20,000 up to which chains are run",
     )
-    is_sampled, why = options.choose_inference(19_000, 40_000)
-    assert not is_sampled
+    plan, why = options.sampling_plan(19_000, 40_000, 60)
+    assert plan is None
     assert "more than 180 s" in why
+
+
+def test_chains_of_large_tables_are_shorter_unless_told():
+    costs = [Sampling().plan(num_rows, 2500) for num_rows in (1000, 7000, 16_000)]
+    lengths = [plan.num_warmup for plan, _ in costs]
+    assert lengths[0] == 200
+    assert 100 < lengths[1] < 200
+    assert lengths[2] == 100
+    assert costs[1][1] == pytest.approx(60, rel=0.05)
+    told = Sampling(num_warmup=500, num_samples=40).plan(16_000, 2500)[0]
+    assert (told.num_warmup, told.num_samples, told.num_kept) == (500, 40, 40)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,10 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("training__validation_fraction", float, "How many rows early stopping holds out.", TRAINING),
     EstimatorOption("training__patience", int, "Checks without gain before it stops.", TRAINING),
     EstimatorOption(
-        "inference", str, "variational, sampled (after pruning) or auto: sampled where it takes minutes.", SAMPLING
+        "inference",
+        str,
+        "auto: sampled after pruning where that takes minutes; else variational. Or one of the two.",
+        SAMPLING,
     ),
     EstimatorOption("sampling__num_warmup", int, "Iterations in which a chain adapts.", SAMPLING),
     EstimatorOption("sampling__num_samples", int, "Iterations from which draws are kept.", SAMPLING),

@@ -119,10 +119,9 @@ class HorseshoeEstimator(FittedEstimator):
             return fits, [], "the fit was interrupted"
         members = [prune(fit.member) if fit.member.guide.has_unit_scales() else fit.member for fit in fits]
         num_weights = max(member.guide.num_weights for member in members)
-        is_sampled, why = options.choose_inference(len(data.inputs), num_weights)
-        if not is_sampled:
+        plan, why = options.sampling_plan(len(data.inputs), num_weights, int(self.num_draws))
+        if plan is None:
             return fits, [], why
-        plan = options.sampling_plan(int(self.num_draws))
         try:
             with self._execution(len(members), plan.num_warmup + plan.num_samples, self.checkpoint) as execution:
                 outcome = sample_members(members, data, plan, seed, execution)
@@ -170,7 +169,8 @@ class HorseshoeEstimator(FittedEstimator):
         smaller.prune_report_ = PruneReports(
             PruneReport(member.offered, tuple(map(len, member.kept)), threshold, probability) for member in members
         )
-        if any(0 in report.kept for report in smaller.prune_report_):
+        is_linear = self.linear and not self.is_collapsed_  # which is an answer
+        if any(0 in report.kept for report in smaller.prune_report_) and not is_linear:
             rest = "its linear path" if self.linear else "the constant in its output layer"
             warnings.warn(
                 f"Pruning left a hidden layer with no unit, so the network is now {rest}. If that is not what the data "

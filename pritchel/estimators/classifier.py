@@ -67,7 +67,7 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
         label_noise: float = 0.0,
         training: Training | None = None,
-        inference: Inference = "variational",
+        inference: Inference = "auto",
         sampling: Sampling | None = None,
         num_members: int = 3,
         num_draws: int = 200,

@@ -42,4 +42,9 @@ def _as_in_the_paper(argument: str, value: Any) -> Any:
     return settings.changed(**{name: new for name, new in PAPER_SETTINGS.items() if name in settings.values()})
 
 
-FAST_ARGUMENTS: dict[str, Any] = {"hidden": (50,), "num_members": 1, "training": Training(num_steps=2000)}
+FAST_ARGUMENTS: dict[str, Any] = {
+    "hidden": (50,),
+    "num_members": 1,
+    "training": Training(num_steps=2000),
+    "inference": "variational",
+}

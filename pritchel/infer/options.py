@@ -16,10 +16,13 @@ from pritchel.model.priors import PRIORS, Prior
 from pritchel.settings import Settings, of_kind
 
 
-def default_steps(num_rows: int) -> tuple[int, int]:
-    """Steps, and rows in a batch: 8,000 of 128 for a table of up to 10,000 rows, then slowly more of both."""
+def default_steps(num_rows: int, is_sampled: bool = False) -> tuple[int, int]:
+    """Steps, and rows in a batch: 8,000 of 128 for a table of up to 10,000 rows, then slowly more of both.
+
+    5,000 are enough to find the width, where the posterior is then sampled.
+    """
     growth = float(np.clip(np.sqrt(num_rows / 10_000), 1, 4))
-    return 1000 * round(8 * growth), 128 if num_rows < 20_000 else 256
+    return 1000 * round((5 if is_sampled else 8) * growth), 128 if num_rows < 20_000 else 256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Training(Settings):
     Parameters
     ----------
     num_steps, batch_size : "auto" or int
-        Steps of Adam, and rows in each. "auto": 8,000 steps of 128 rows up to 10,000 rows, then slowly more of both.
+        Steps of Adam, and rows in each. "auto": 8,000 steps of 128 rows up to 10,000 rows, then slowly more of both;
+        5,000 where the posterior is then sampled.
     learning_rate : float
         Of Adam, at its largest.
     schedule : {"cosine", "constant"}
@@ -98,9 +102,11 @@ class Training(Settings):
 Inference = Literal["variational", "sampled", "auto"]
 INFERENCES = ("variational", "sampled", "auto")
 MAX_SAMPLED_ROWS = 20_000
-MAX_CHAIN_SECONDS = 180.0
-SECONDS_PER_GRADIENT = 1e-4  # of a small network, and
-SECONDS_PER_PRODUCT = 1.5e-9  # a row and weight on top; measured on one core
+MAX_CHAIN_SECONDS = 180.0  # beyond, "auto" does without
+CHAIN_SECONDS = 60.0  # that a chain whose length is "auto" keeps to, if it can
+MOST_ITERATIONS, FEWEST_ITERATIONS = 200, 100  # of such a chain, to warm up and again to draw
+SECONDS_PER_GRADIENT = 5e-5  # of a small network, and
+SECONDS_PER_PRODUCT = 3.5e-10  # a row and weight on top; measured on one core
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,10 +115,11 @@ class Sampling(Settings):
 
     Parameters
     ----------
-    num_warmup : int
+    num_warmup : "auto" or int
         Iterations in which step size and metric adapt, and in which the chain leaves where the fit ended; at least 20.
-    num_samples : int
-        Iterations from which draws are kept, evenly spaced, `num_draws` over all members.
+    num_samples : "auto" or int
+        Iterations from which draws are kept, evenly spaced, `num_draws` over all members. "auto", here and above: 200;
+        down to 100 where a table is so large that a chain would take more than a minute.
     num_leapfrogs : int
         Mean number of leapfrog steps in an iteration. More get further; each takes a gradient of the whole table.
     target_acceptance : float
@@ -126,22 +133,31 @@ class Sampling(Settings):
     Sampling(num_warmup=600, num_leapfrogs=64)
     """
 
-    num_warmup: int = 300
-    num_samples: int = 300
+    num_warmup: Literal["auto"] | int = "auto"
+    num_samples: Literal["auto"] | int = "auto"
     num_leapfrogs: int = 32
-    target_acceptance: float = 0.9
+    target_acceptance: float = 0.85
 
     def check(self) -> None:
         """Raise a ValueError that says what was wanted for the first value that is not."""
-        checks.check_integer("num_warmup", self.num_warmup, at_least=20)
-        checks.check_integer("num_samples", self.num_samples, at_least=1)
+        for name, least in (("num_warmup", 20), ("num_samples", 1)):
+            if isinstance(value := getattr(self, name), str):
+                checks.check_choice(name, value, ("auto",))
+            else:
+                checks.check_integer(name, value, at_least=least)
         checks.check_integer("num_leapfrogs", self.num_leapfrogs, at_least=1)
         checks.check_number("target_acceptance", self.target_acceptance, above=0, at_most=0.99)
 
-    def seconds(self, num_rows: int, num_weights: int) -> float:
-        """About how long a chain takes, compiling not counted."""
-        gradient = SECONDS_PER_GRADIENT + SECONDS_PER_PRODUCT * num_rows * num_weights
-        return (self.num_warmup + self.num_samples) * self.num_leapfrogs * gradient
+    def plan(self, num_rows: int, num_weights: int) -> tuple[SamplingPlan, float]:
+        """How to sample networks of so many weights, and about how many seconds a chain takes, compiling not counted.
+
+        Keeps every draw.
+        """
+        iteration = self.num_leapfrogs * (SECONDS_PER_GRADIENT + SECONDS_PER_PRODUCT * num_rows * num_weights)
+        affordable = int(np.clip(CHAIN_SECONDS / 2 / iteration, FEWEST_ITERATIONS, MOST_ITERATIONS))
+        warmup, samples = (affordable if n == "auto" else int(n) for n in (self.num_warmup, self.num_samples))
+        plan = SamplingPlan(warmup, samples, int(self.num_leapfrogs), float(self.target_acceptance), samples)
+        return plan, (warmup + samples) * iteration
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +187,7 @@ class Options:
         linear: Any,
         training: Any,
         num_members: Any,
-        inference: Any = "variational",
+        inference: Any = "auto",
         sampling: Any = None,
     ) -> "Options":
         """Options from what a user gave: names or settings objects; a ValueError for the first that will not do."""
@@ -210,31 +226,23 @@ class Options:
         """The model for a table, or before there is any."""
         return Model(self.prior, self.likelihood.build(start), self.activation, self.linear)
 
-    def choose_inference(self, num_rows: int, num_weights: int) -> tuple[bool, str]:
-        """Whether to sample networks of so many weights, and why, in words."""
-        if self.inference != "auto":
-            return self.inference == "sampled", "as asked for"
+    def sampling_plan(self, num_rows: int, num_weights: int, num_draws: int) -> tuple[SamplingPlan | None, str]:
+        """How to sample networks of so many weights for so many draws over all members, or not, and why, in words."""
+        if self.inference == "variational":
+            return None, "as asked for"
+        plan, seconds = self.sampling.plan(num_rows, num_weights)
+        plan = plan._replace(num_kept=min(-(-num_draws // self.num_members), plan.num_samples))
+        if self.inference == "sampled":
+            return plan, "as asked for"
         if num_rows > MAX_SAMPLED_ROWS:
-            return False, f"{num_rows:,} rows are more than the {MAX_SAMPLED_ROWS:,} up to which chains are run"
-        seconds = self.sampling.seconds(num_rows, num_weights)
-        cost = f"with {num_rows:,} rows and {num_weights:,} weights a chain takes about {seconds:,.0f} s"
-        return (True, cost) if seconds <= MAX_CHAIN_SECONDS else (False, f"{cost}, more than {MAX_CHAIN_SECONDS:g} s")
-
-    def sampling_plan(self, num_draws: int) -> SamplingPlan:
-        """How to sample for so many draws over all members."""
-        sampling = self.sampling
-        num_kept = min(-(-num_draws // self.num_members), int(sampling.num_samples))
-        return SamplingPlan(
-            int(sampling.num_warmup),
-            int(sampling.num_samples),
-            int(sampling.num_leapfrogs),
-            float(sampling.target_acceptance),
-            num_kept,
-        )
+            return None, f"{num_rows:,} rows are more than the {MAX_SAMPLED_ROWS:,} up to which chains are run"
+        cost = f"with {num_rows:,} rows and {num_weights:,} weights a chain takes about {max(seconds, 1.0):,.0f} s"
+        return (plan, cost) if seconds <= MAX_CHAIN_SECONDS else (None, f"{cost}, more than {MAX_CHAIN_SECONDS:g} s")
 
     def fit_settings(self, num_rows: int) -> FitSettings:
         """How to train on a table of so many distinct rows."""
-        training, (num_steps, batch_size) = self.training, default_steps(num_rows)
+        is_sampled = self.inference == "sampled" or (self.inference == "auto" and num_rows <= MAX_SAMPLED_ROWS)
+        training, (num_steps, batch_size) = self.training, default_steps(num_rows, is_sampled)
         objective: Objective = "moments" if self.activation == "relu" else "sampled"
         return FitSettings(
             num_steps=num_steps if training.num_steps == "auto" else int(training.num_steps),

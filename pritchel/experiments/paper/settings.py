@@ -25,7 +25,7 @@ def make_estimator(key: Key, num_rows: int, target_sd: float = 1.0) -> Horseshoe
 
     "paper": constant learning rate 0.005, no warm-up, Gamma(6, 6) on the noise precision, sampled objective.
     "ours": cosine from 0.02, KL warm-up, a weak noise prior, moments objective, layer scale held at its prior; all else
-    the same network, so no linear path and one member. Units that die stay, so that their norms can be looked at.
+    the same network, so no linear path, one member, no sampling. Units that die stay, so their norms can be looked at.
     "original" is the paper's with the noise prior on targets in their original units, as VMG's authors have it.
     """
     steps = key["steps"] or default_steps(num_rows)[0]
@@ -39,7 +39,7 @@ def make_estimator(key: Key, num_rows: int, target_sd: float = 1.0) -> Horseshoe
         "n_jobs": 1,
     }
     if key["settings"] == "ours":
-        fixed = {"linear": False, "num_members": 1, "training__drop_dead_units": False}
+        fixed = {"linear": False, "num_members": 1, "training__drop_dead_units": False, "inference": "variational"}
         return HorseshoeRegressor().set_params(**options, **fixed)
     if key["family"] == "vmg":
         options |= VMG | {"training__num_steps": round(VMG_STEPS_FACTOR * steps)}

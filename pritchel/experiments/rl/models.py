@@ -83,7 +83,8 @@ def _moments(draws: Dynamics, states: Any, actions: Any) -> tuple[Any, Any]:
 def _estimator(method: Method, protocol: Protocol, seed: int) -> HorseshoeRegressor:
     common = {"random_state": seed, "progress": False, "n_jobs": 1}
     if method.kind == "defaults":
-        return HorseshoeRegressor(training=Training(num_steps=protocol.default_steps), **common)
+        training = Training(num_steps=protocol.default_steps)
+        return HorseshoeRegressor(training=training, inference="variational", **common)
     changes: dict[str, Any] = {} if method.kind == "structured" else {"prior": "gaussian", "family": "factorized"}
     return HorseshoeRegressor.paper(
         hidden=method.hidden,

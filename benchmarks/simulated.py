@@ -1,0 +1,158 @@
+"""Is a sampled posterior calibrated? Tables simulated from the prior itself: where among its draws does the truth lie?
+
+    python benchmarks/simulated.py                       # about ten minutes on two cores
+    python benchmarks/simulated.py --tables 100
+
+Simulation-based calibration (Talts and others 2018). Each table comes from one network drawn from the prior, and is
+then fitted, pruned and sampled like any other. If the draws are those of the posterior, the true value of anything
+asked about the network has a rank among them that is uniform over tables: heaped up at both ends the posterior is too
+narrow, in the middle too wide, at one end it is off. Variational draws of the same fits stand beside.
+"""
+
+import argparse
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+from common import RESULTS, table, verdict, write
+from scipy import stats
+
+from pritchel import Gaussian, RegularizedHorseshoe, Sampling, Training
+from pritchel.data.dataset import Dataset
+from pritchel.guide.member import Member
+from pritchel.infer.members import fit_members
+from pritchel.infer.options import Options
+from pritchel.infer.sample import sample_members
+from pritchel.model.likelihoods import LikelihoodStart
+from pritchel.model.network import Weights, forward
+from pritchel.model.prior_draws import draw_prior_weights
+from pritchel.posterior.draws import BLOCK_DRAWS, stored_block, weight_block
+from pritchel.posterior.prune import prune
+
+NUM_ROWS, NUM_COLUMNS, NUM_DRAWS, NUM_BINS = 40, 2, 99, 10
+HIDDEN = (5,)
+ASKED = ("f at a row", "f at another", "f far out", "mean of f", "log precision")
+OPTIONS = Options.of(
+    hidden=HIDDEN,
+    prior=RegularizedHorseshoe(layer_scale=0.3, output_scale=1.0, linear_scale=0.3, half_cauchy="exact"),
+    family="structured",
+    likelihood=Gaussian(noise_prior=(4.0, 1.0)),
+    activation="relu",
+    linear=True,
+    training=Training(num_steps=1000, learning_rate=0.02, drop_dead_units=False),
+    num_members=1,
+    inference="sampled",
+    sampling=Sampling(num_warmup=300, num_samples=600),
+)
+
+
+class Simulated(NamedTuple):
+    """A table, and the true answers to what is asked."""
+
+    data: Dataset
+    far: np.ndarray
+    truth: np.ndarray
+
+
+def answers(outputs: np.ndarray, log_precision: np.ndarray) -> np.ndarray:
+    """What is asked, of functions (draws, rows) whose last row lies far out."""
+    rows = outputs[:, :-1]
+    return np.stack([rows[:, 0], rows[:, 1], outputs[:, -1], rows.mean(1), log_precision], 1)
+
+
+def simulate(seed: int) -> Simulated:
+    rng = np.random.default_rng((seed, 1))
+    inputs = rng.normal(size=(NUM_ROWS, NUM_COLUMNS))
+    far = np.concatenate([inputs, np.full((1, NUM_COLUMNS), 3.0)])
+    model = OPTIONS.model(LikelihoodStart(np.zeros((1, 1)), np.ones(1)))
+    weights = draw_prior_weights(model, (NUM_COLUMNS, *HIDDEN, 1), 1, rng)
+    functions = forward(weights, far, model.activation)[:, :, 0]
+    shape, rate = OPTIONS.likelihood.values()["noise_prior"]
+    precision = rng.gamma(shape, 1 / rate)
+    targets = functions[0, :-1, None] + rng.normal(size=(NUM_ROWS, 1)) / np.sqrt(precision)
+    data = Dataset(*(part.astype(np.float32) for part in (inputs, targets, np.ones(NUM_ROWS))))
+    return Simulated(data, far, answers(functions, np.log([precision]))[0])
+
+
+def ranks(seed: int) -> dict[str, np.ndarray]:
+    """How many draws lie below the truth, for each thing asked; variational ones have no precision among them."""
+    simulated = simulate(seed)
+    data = simulated.data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        member = prune(fit_members(data, OPTIONS, seed)[0].member)
+    plan, _ = OPTIONS.sampling_plan(NUM_ROWS, member.guide.num_weights, NUM_DRAWS)
+    assert plan is not None
+    sampled = sample_members([member], data, plan, seed)[0][0]
+    block = stored_block(sampled, slice(None))
+    log_precision = -2 * np.log(np.ravel(block.noise["scale"]))
+    drawn = [weight_block(member, (seed, 2, index)) for index in range(-(-NUM_DRAWS // BLOCK_DRAWS))]
+    guided = jax.tree.map(lambda *parts: np.concatenate(parts)[:NUM_DRAWS], *drawn)
+    return {
+        "sampled": _ranks(member, block.weights, log_precision, simulated),
+        "variational": _ranks(member, guided, None, simulated),
+    }
+
+
+def _ranks(member: Member, weights: Weights, log_precision: np.ndarray | None, simulated: Simulated) -> np.ndarray:
+    outputs = forward(weights, simulated.far, member.model.activation)[:, :, 0]
+    values = answers(outputs, np.zeros(len(outputs)) if log_precision is None else log_precision)
+    return (values < simulated.truth).sum(0)[: None if log_precision is not None else -1]
+
+
+def uniformity(found: np.ndarray) -> float:
+    """The p-value of a chi-squared test that ranks are uniform."""
+    counts = np.histogram(found, NUM_BINS, (-0.5, NUM_DRAWS + 0.5))[0]
+    return float(stats.chisquare(counts).pvalue)
+
+
+def draw(found: dict[str, np.ndarray]) -> None:
+    """A histogram for each thing asked, sampled above variational, and where nearly all bars of uniform ranks end."""
+    figure, axes = plt.subplots(2, len(ASKED), figsize=(11, 3.6), sharex=True, sharey=True, layout="constrained")
+    num_tables = len(found["sampled"])
+    low, high = stats.binom.ppf([0.005, 0.995], num_tables, 1 / NUM_BINS)
+    for row, (name, all_ranks) in zip(axes, found.items(), strict=True):
+        for index, axis in enumerate(row):
+            axis.axhspan(low, high, color=PALETTE["band"], alpha=0.4, lw=0)
+            axis.axhline(num_tables / NUM_BINS, color=PALETTE["muted"], lw=0.8)
+            if index < all_ranks.shape[1]:
+                axis.hist(all_ranks[:, index], NUM_BINS, (-0.5, NUM_DRAWS + 0.5), color=PALETTE["ours"], rwidth=0.9)
+                axis.set_title(f"{ASKED[index]}: p = {uniformity(all_ranks[:, index]):.2g}", fontsize=9)
+            else:
+                axis.axis("off")
+        row[0].set_ylabel(f"tables, {name}")
+    figure.supxlabel("draws below the truth", fontsize=9)
+    figure.savefig(FIGURE, dpi=150)
+    plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", type=int, default=400, help="how many are simulated")
+    num_tables = parser.parse_args().tables
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(ranks, range(num_tables)))
+    found = {name: np.stack([one[name] for one in made]) for name in made[0]}
+    draw(found)
+    rows, data = [], {}
+    for index, asked in enumerate(ASKED):
+        values = {name: all_ranks[:, index] for name, all_ranks in found.items() if index < all_ranks.shape[1]}
+        data[asked] = {name: {"p": uniformity(own), "outer": outer_share(own)} for name, own in values.items()}
+        cells = [f"{data[asked][name]['outer']:.0%}, p = {data[asked][name]['p']:.2g}" if name in values else "" for name in found]
+        rows.append((asked, *cells))
+    lines = table(("asked", *(f"{name}: truth outside 80 %" for name in found)), rows)
+    worst = min(one["sampled"]["p"] for one in data.values())
+    lines.append(verdict("sampled ranks are uniform (no p below 0.05 / 5)", worst > 0.01))
+    write("simulated", lines, {"tables": num_tables, "asked": data})
+
+
+def outer_share(found: np.ndarray) -> float:
+    """Of the tables, how many have the truth outside the central 80 % of the draws."""
+    return float(np.mean((found < 0.1 * (NUM_DRAWS + 1)) | (found >= 0.9 * (NUM_DRAWS + 1))))
+
+
+if __name__ == "__main__":
+    main()
