@@ -172,6 +172,18 @@ def test_small_tables(script, tmp_path, monkeypatch):
     assert runs["linear 200 x 10", "ridge"]["rmse"] < runs["linear 200 x 10", "constant"]["rmse"]
 
 
+@pytest.mark.slow
+def test_truth_lies_anywhere_among_sampled_draws(script, tmp_path, monkeypatch):
+    """Simulation-based calibration of a hundred tables."""
+    simulated = script("simulated", FIGURE=tmp_path / "simulated.png")
+    monkeypatch.setattr(sys, "argv", ["simulated.py", "--tables", "100"])
+    simulated.main()
+    found = written(tmp_path, "simulated")
+    assert min(figures["p"] for figures in found["sampled"].values()) > 0.002
+    assert found["variational"]["mean of f"]["outer"] < 0.12  # too wide: the test can fail
+    assert (tmp_path / "simulated.png").exists()
+
+
 def test_likelihoods_takes_its_tables_from_what_is_on_record(script, tmp_path):
     shutil.copy(FOLDER / "results" / "likelihoods_runs.jsonl", tmp_path)
     likelihoods = script("likelihoods", RESULTS=tmp_path)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pritchel import Gaussian, HorseshoeRegressor, RegularizedHorseshoe
+from pritchel import Gaussian, HorseshoeRegressor, RegularizedHorseshoe, Sampling
+from pritchel.posterior.convergence import effective_size
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -40,15 +41,21 @@ def nuts_functions(x, y, grid, seed=0):
     return np.asarray(functions), np.asarray(draws["precision"])
 
 
-@pytest.mark.parametrize("family", ["structured", "factorized"])
-def test_predictive_agrees_with_nuts(family):
-    """Where there are data: mean within a third of the noise sd, predictive width within a quarter of NUTS's."""
+def curve(num_points):
+    """Eighty noisy rows of a sine, standardized, and points among them."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, 80)
     x = (x - x.mean()) / x.std()
     y = np.sin(2 * x) + 0.2 * rng.normal(size=80)
     y = (y - y.mean()) / y.std()
-    grid = np.linspace(np.quantile(x, 0.05), np.quantile(x, 0.95), 40)
+    grid = np.linspace(np.quantile(x, 0.05), np.quantile(x, 0.95), num_points)
+    return x, y, grid
+
+
+@pytest.mark.parametrize("family", ["structured", "factorized"])
+def test_predictive_agrees_with_nuts(family):
+    """Where there are data: mean within a third of the noise sd, predictive width within a quarter of NUTS's."""
+    x, y, grid = curve(40)
     functions, precision = nuts_functions(x, y, grid)
     nuts_mean = functions.mean(0)
     nuts_sd = np.sqrt(functions.var(0) + (1 / precision).mean())
@@ -68,3 +75,33 @@ def test_predictive_agrees_with_nuts(family):
     noise_sd = np.sqrt((1 / precision).mean())
     assert np.sqrt(np.mean((mean - nuts_mean) ** 2)) < noise_sd / 3
     assert 0.75 < np.mean(sd / nuts_sd) < 1.25
+
+
+def test_sampled_predictive_is_that_of_nuts():
+    """Four long chains from fitted, pruned starts against NUTS of the whole network from random ones.
+
+    Means of the function agree within the error that the effective numbers of draws leave, widths within a tenth.
+    """
+    x, y, grid = curve(20)
+    functions, precision = nuts_functions(x, y, grid)
+    prior = RegularizedHorseshoe(layer_scale=LAYER_SCALE, learn_layer_scale=True, slab=SLAB)
+    model = HorseshoeRegressor(
+        hidden=(NUM_UNITS,),
+        prior=prior,
+        likelihood=Gaussian(noise_prior=NOISE_PRIOR),
+        inference="sampled",
+        sampling=Sampling(num_warmup=1000, num_samples=2000),
+        num_members=4,
+        num_draws=4000,
+        random_state=0,
+        progress=False,
+    ).fit(x[:, None], y)
+    draws = model.posterior_.sample_functions(grid[:, None], 4000, None)[:, 0]  # chains take turns, each in its order
+    ours = draws.T.reshape(-1, 4, len(grid)).swapaxes(0, 1)
+    theirs = functions.reshape(2, -1, len(grid))
+    error = np.sqrt(sum(own.var((0, 1)) / effective_size(own) for own in (ours, theirs)))
+    gap = ours.mean((0, 1)) - theirs.mean((0, 1))
+    assert np.sqrt(np.mean((gap / error) ** 2)) < 2
+    np.testing.assert_allclose(ours.std((0, 1)).mean(), theirs.std((0, 1)).mean(), rtol=0.1)
+    _, sd = model.predict(grid[:, None], return_std=True)
+    np.testing.assert_allclose(sd, np.sqrt(functions.var(0) + (1 / precision).mean()), rtol=0.05)

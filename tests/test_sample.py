@@ -260,6 +260,24 @@ def test_arviz_gets_chains(sampled, table):
     np.testing.assert_array_equal(functions[1, 3, :, 0], own[:, 0, 7])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("slope", [0.0, 0.5])
+def test_what_is_not_there_is_forgotten(slope):
+    """Noise in thirty columns, alone or on a line: memorized by the fit, forgotten by the chains."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 30))
+    y = slope * X[:, 0] + rng.normal(size=1200)
+    few, rest = (X[:200], y[:200]), (X[200:], y[200:])
+    model = HorseshoeRegressor(random_state=0, progress=False).fit(*few)
+    assert model.sampling_report_.inference == "sampled"
+    assert model.sampling_report_.r_hat < 1.2
+    assert np.sqrt(np.mean((model.predict(rest[0]) - rest[1]) ** 2)) < 1.1
+    low, high = model.predict_interval(rest[0], coverage=0.9).T
+    assert 0.85 < np.mean((low < rest[1]) & (rest[1] < high)) < 0.95
+    variational = HorseshoeRegressor(inference="variational", random_state=0, progress=False).fit(*few)
+    assert model.log_prob(*rest).mean() > variational.log_prob(*rest).mean() + 0.3
+
+
 def test_auto_says_what_it_picked_and_why():
     base = {"prior": "horseshoe", "family": "structured", "likelihood": Gaussian(), "activation": "relu"}
     options = Options.of(

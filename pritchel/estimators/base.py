@@ -169,7 +169,7 @@ class HorseshoeEstimator(FittedEstimator):
         smaller.prune_report_ = PruneReports(
             PruneReport(member.offered, tuple(map(len, member.kept)), threshold, probability) for member in members
         )
-        is_linear = self.linear and not self.is_collapsed_  # which is an answer
+        is_linear = self.linear and not self.is_collapsed_ and threshold <= THRESHOLD  # which is an answer
         if any(0 in report.kept for report in smaller.prune_report_) and not is_linear:
             rest = "its linear path" if self.linear else "the constant in its output layer"
             warnings.warn(
