@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import jax
@@ -174,18 +175,21 @@ def fit(
     on_progress: Callable[[Progress], None] | None = None,
     stop: threading.Event | None = None,
     checkpoint: Checkpoint | None = None,
+    turns: AbstractContextManager = nullcontext(),  # noqa: B008 - has no state
 ) -> FitResult:
     """Fit one trial. Ctrl-C, or `stop`, ends it after the current chunk with what is fitted so far.
 
     `num_fits` says how many fits of this kind share what is compiled. With a `checkpoint` the run is written there now
-    and then, and goes on from there if it is the same fit's; the outcome is that of a run that was never stopped.
+    and then, and goes on from there if it is the same fit's; the outcome is that of a run that was never stopped. Each
+    chunk waits for its `turns`.
     """
     saved: Any = None if checkpoint is None else checkpoint.load()
     run = Run(trial, settings, num_fits, RunState.start(trial, settings) if saved is None else saved)
     try:
         upcoming = run.feed.chunk(run.done) if run.done < settings.num_steps else None
         while upcoming is not None and run.status == "finished":
-            upcoming = run.next_chunk(upcoming, checkpoint)
+            with turns:
+                upcoming = run.next_chunk(upcoming, checkpoint)
             if on_progress is not None:
                 on_progress(run.progress(trial_index))
             if stop is not None and stop.is_set() and run.done < settings.num_steps:

@@ -16,6 +16,7 @@ from pritchel.infer.checkpoint import Checkpoint, fingerprint
 from pritchel.infer.coordinates import Start, filled_widths, start_chain
 from pritchel.infer.elbo import Batch
 from pritchel.infer.trial import Execution, Progress, Status
+from pritchel.infer.turns import Turns, num_under_way
 from pritchel.model.joint import Unknowns, take_units
 from pritchel.serial import stored
 
@@ -139,10 +140,10 @@ def sample_members(
         for index, member in enumerate(members)
     ]
     checkpoints = _checkpoints(execution, chains, seed)
-    stop = threading.Event()
+    stop, turns = threading.Event(), Turns(execution.n_jobs)
 
     def run(index: int) -> None:
-        _run(chains[index], index, execution.on_progress, stop, checkpoints[index])
+        _run(chains[index], index, execution.on_progress, stop, checkpoints[index], turns)
 
     chains[0].compile()
     if execution.n_jobs == 1 or len(chains) == 1:
@@ -151,7 +152,7 @@ def sample_members(
             if chains[index].status == "interrupted":
                 stop.set()
     else:
-        with ThreadPoolExecutor(execution.n_jobs) as pool:
+        with ThreadPoolExecutor(num_under_way(len(chains), execution.n_jobs)) as pool:
             futures = [pool.submit(run, index) for index in range(len(chains))]
             try:
                 for future in futures:
@@ -177,6 +178,7 @@ def _run(
     on_progress: Callable[[Progress], None] | None,
     stop: threading.Event,
     checkpoint: Checkpoint | None,
+    turns: Turns,
 ) -> None:
     saved: Any = None if checkpoint is None else checkpoint.load()
     if saved is not None:
@@ -186,7 +188,8 @@ def _run(
             if stop.is_set():
                 chain.status = "interrupted"
                 return
-            chain.run_chunk()
+            with turns:
+                chain.run_chunk()
             if checkpoint is not None and (checkpoint.is_due() or chain.done == chain.num_iterations):
                 checkpoint.save(chain.snapshot())
             if on_progress is not None:

@@ -8,6 +8,7 @@ from pritchel.compile_cache import require_own_process
 from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.run import fit
 from pritchel.infer.trial import FitResult, FitSettings, Progress, Trial
+from pritchel.infer.turns import Turns, num_under_way
 
 
 def fit_trials(
@@ -24,7 +25,7 @@ def fit_trials(
     differ in rows, seeds and hyper-parameters. (Batching trials by `vmap` gives neither, nor a second core.)
     """
     require_own_process()
-    stop = threading.Event()
+    stop, turns = threading.Event(), Turns(n_jobs)
 
     def run(index: int) -> FitResult:
         return fit(
@@ -35,6 +36,7 @@ def fit_trials(
             on_progress=on_progress,
             stop=stop,
             checkpoint=None if checkpoints is None else checkpoints[index],
+            turns=turns,
         )
 
     if n_jobs == 1 or len(trials) == 1:
@@ -46,7 +48,7 @@ def fit_trials(
             if not results:
                 raise
         return results
-    with ThreadPoolExecutor(n_jobs) as pool:
+    with ThreadPoolExecutor(num_under_way(len(trials), n_jobs)) as pool:
         futures = [pool.submit(run, index) for index in range(len(trials))]
         try:
             return [future.result() for future in futures]
