@@ -17,9 +17,9 @@ def fit_pritchel() -> None:
 
     train_X, train_y, _, _ = load_uci("boston").split(0)
     training = Training(num_steps=NUM_STEPS)
-    HorseshoeRegressor(hidden=(50,), num_members=1, training=training, inference="variational", progress=False).fit(
-        train_X, train_y
-    )
+    HorseshoeRegressor(
+        hidden=(50,), num_members=1, training=training, inference="variational", likelihood="gaussian", progress=False
+    ).fit(train_X, train_y)
 
 
 def fit_plain() -> None:

@@ -54,6 +54,7 @@ def outcome(splits: range) -> tuple[list[str], list]:
                     num_members=1,
                     training=Training(num_steps=NUM_STEPS, drop_dead_units=drop),
                     inference="variational",
+                    likelihood="gaussian",
                     random_state=split,
                 ),
             )

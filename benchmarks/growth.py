@@ -15,7 +15,7 @@ from pritchel.infer.trial import FitSettings
 
 STEPS = FitSettings(num_steps=500, drop_dead_units=False)
 ROWS, UNITS, DEPTHS = (1000, 4000, 16_000, 64_000, 256_000), (50, 100, 200, 500, 1000, 2000), (1, 2, 3)
-NUM_TEST_FLIGHTS, ON_FLIGHTS = 20_000, {"num_members": 1, "random_state": 0}
+NUM_TEST_FLIGHTS, ON_FLIGHTS = 20_000, {"likelihood": "gaussian", "num_members": 1, "random_state": 0}
 SHORT = Training(num_steps=1000, batch_size=256)
 
 

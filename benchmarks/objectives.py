@@ -26,6 +26,7 @@ def main() -> None:
                     num_members=1,
                     training=TRAINING.changed(objective=objective),
                     inference="variational",
+                    likelihood="gaussian",
                     random_state=split,
                 ),
             )

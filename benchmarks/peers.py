@@ -43,8 +43,8 @@ def uci_problem(name: str, split: int = 0) -> Problem:
 
 
 def pritchel_trial(data: Dataset, hidden: tuple[int, ...], seed: int = 0) -> Trial:
-    """One member of what `HorseshoeRegressor(hidden=hidden)` fits, without the linear path that peers lack."""
-    options = HorseshoeRegressor(hidden=hidden, linear=False).options()
+    """One member of what `HorseshoeRegressor(hidden=hidden)` fits, less linear path and adaptive noise."""
+    options = HorseshoeRegressor(hidden=hidden, likelihood="gaussian", linear=False).options()
     model = options.model(LikelihoodStart(data.targets, data.weights))
     sizes, rng = (data.inputs.shape[1], data.targets.shape[1]), np.random.default_rng(seed)
     guide = start_guide(model, options.hidden, options.family, *sizes, rng)

@@ -16,6 +16,7 @@ def main() -> None:
         hidden=(UNITS,),
         training=TRAINING,
         inference="variational",
+        likelihood="gaussian",
         num_members=1,
         num_draws=100,
         random_state=0,

@@ -67,9 +67,9 @@ def gaussian_scores(y: np.ndarray, mean: Any, sd: Any) -> dict[str, float]:
     }
 
 
-def network_scores(inference: str, split: Split, seed: int) -> dict[str, float]:
+def network_scores(inference: str, likelihood: str, split: Split, seed: int) -> dict[str, float]:
     train_X, train_y, test_X, test_y = split
-    model = HorseshoeRegressor(inference=inference, random_state=seed, progress=False)
+    model = HorseshoeRegressor(likelihood=likelihood, inference=inference, random_state=seed, progress=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # collapse is the right answer on noise
         model.fit(train_X, train_y)
@@ -85,8 +85,9 @@ def ridge_scores(split: Split) -> dict[str, float]:
 
 
 METHODS: dict[str, Callable[[Split, int], dict[str, float]]] = {
-    "sampled": lambda split, seed: network_scores("sampled", split, seed),
-    "variational": lambda split, seed: network_scores("variational", split, seed),
+    "adaptive": lambda split, seed: network_scores("sampled", "auto", split, seed),
+    "sampled": lambda split, seed: network_scores("sampled", "gaussian", split, seed),
+    "variational": lambda split, seed: network_scores("variational", "gaussian", split, seed),
     "ridge": lambda split, seed: ridge_scores(split),
     "constant": lambda split, seed: gaussian_scores(split[3], split[1].mean(), split[1].std()),
 }

@@ -51,6 +51,7 @@ def main() -> None:
             num_members=1,
             training=Training(num_steps=num_steps, learning_rate=0.05),
             inference="variational",
+            likelihood="gaussian",
             progress=False,
             random_state=0,
         )

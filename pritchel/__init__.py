@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pritchel.guide import Family
     from pritchel.infer.options import Sampling, Training
     from pritchel.infer.trial import Progress
+    from pritchel.model.likelihoods.adaptive import AdaptiveNoise
     from pritchel.model.likelihoods.categorical import Categorical
     from pritchel.model.likelihoods.gaussian import Gaussian
     from pritchel.model.likelihoods.heteroscedastic import Heteroscedastic
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pritchel.model.priors.regularized_horseshoe import RegularizedHorseshoe
     from pritchel.posterior.convergence import SamplingReport
     from pritchel.posterior.diagnostics import CollapseWarning, FitWarning
+    from pritchel.posterior.noise import NoiseReport
     from pritchel.serial import FileError
     from pritchel.tables.load import load
     from pritchel.tables.messages import TableError
@@ -39,6 +41,7 @@ _HOMES = {
     "RegularizedHorseshoe": "model.priors.regularized_horseshoe",
     "Horseshoe": "model.priors.horseshoe",
     "GaussianPrior": "model.priors.gaussian",
+    "AdaptiveNoise": "model.likelihoods.adaptive",
     "Gaussian": "model.likelihoods.gaussian",
     "StudentT": "model.likelihoods.student_t",
     "Heteroscedastic": "model.likelihoods.heteroscedastic",
@@ -49,6 +52,7 @@ _HOMES = {
     "Training": "infer.options",
     "Sampling": "infer.options",
     "SamplingReport": "posterior.convergence",
+    "NoiseReport": "posterior.noise",
     "Progress": "infer.trial",
     "CollapseWarning": "posterior.diagnostics",
     "FitWarning": "posterior.diagnostics",
@@ -57,6 +61,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AdaptiveNoise",
     "Categorical",
     "CollapseWarning",
     "DynamicsModel",
@@ -70,6 +75,7 @@ __all__ = [
     "HorseshoeClassifier",
     "HorseshoeRegressor",
     "NegativeBinomial",
+    "NoiseReport",
     "Poisson",
     "Progress",
     "RegularizedHorseshoe",

@@ -42,8 +42,9 @@ def of_kind(registry: Mapping[str, type[Kind]], value: Any, argument: str) -> Ki
         return registry[value]()
     if isinstance(value, Settings) and type(value) in registry.values():
         return value  # pyright: ignore[reportReturnType] - of a registered kind, as just seen
-    kinds = ", ".join(kind.__name__ for kind in registry.values())
-    raise ValueError(f"{argument} must be one of {', '.join(map(repr, registry))}, or one of {kinds}; got {value!r}.")
+    names = ", ".join(map(repr, sorted(registry)))
+    kinds = ", ".join(registry[name].__name__ for name in sorted(registry))
+    raise ValueError(f"{argument} must be one of {names}, or one of {kinds}; got {value!r}.")
 
 
 def name_of(registry: Mapping[str, type[Kind]], value: Kind) -> str:

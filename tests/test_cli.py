@@ -20,7 +20,7 @@ from pritchel.tables.encode import encode_inputs
 from pritchel.tables.model import TableModel
 
 QUICK = ["--hidden", "8", "--inference", "variational", "--num-steps", "300", "--num-members", "1"]
-QUICK += ["--learning-rate", "0.05", "--num-draws", "30"]
+QUICK += ["--learning-rate", "0.05", "--num-draws", "30", "--family", "factorized"]
 
 
 def run(*arguments, code=0, **options):

@@ -30,7 +30,8 @@ def model(request) -> tuple[TableModel, pd.DataFrame]:
     frame["y"] = frame["size"] - 1e6 + (frame["town"] == "Ayr")
     frame["z"] = frame["y"] ** 2
     is_first = request.param.startswith("two")
-    choice = {"num_members": 2, "hidden": (5, 4)} if is_first else {"activation": "tanh", "linear": False}
+    defaults = {"family": "structured", "likelihood": "auto"}
+    choice = defaults | {"num_members": 2, "hidden": (5, 4)} if is_first else {"activation": "tanh", "linear": False}
     estimator = tiny(training__num_steps=100, num_draws=30, **choice)
     fresh = TableModel(estimator, holdout=0, drop=["z"] if is_first else ())
     return fresh.fit(frame, "y" if is_first else ["y", "z"]), frame

@@ -38,7 +38,7 @@ def rewrite_spec(path, change):
 
 
 CHOICES = [
-    {},
+    {"family": "structured", "likelihood": "auto"},
     {"prior": "gaussian", "linear": False},
     {"prior": "horseshoe", "family": "tied"},
     {"family": "semi_structured", "prior__slab_sharing": "unit", "training__drop_dead_units": True, "hidden": (40,)},

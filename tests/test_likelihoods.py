@@ -1,21 +1,27 @@
 """Every likelihood: its expected log density against quadrature or Monte Carlo, its predictive pieces against scipy."""
 
+import json
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from pritchel import Categorical, HorseshoeRegressor, StudentT
+import pritchel
+from pritchel import AdaptiveNoise, Categorical, HorseshoeRegressor, NoiseReport, StudentT
+from pritchel.estimators.upgrade import upgraded
 from pritchel.files.expressions import Expression, ExpressionOps, as_source
 from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodStart
 from pritchel.model.likelihoods.base import NumpyOps
+from pritchel.model.likelihoods.heteroscedastic import UNIT
+from pritchel.model.prior_draws import draw_prior_weights
 from pritchel.posterior.mixture import mixed_cdf, mixed_quantile
 from pritchel.posterior.predictive_checks import COUNTS as COUNT_STATISTICS
 from pritchel.posterior.predictive_checks import predictive_checks
 from tests.conftest import gaussian, tiny
 
 COUNTS = ("poisson", "negative_binomial")
-REAL = ("gaussian", "student_t", "heteroscedastic")
+REAL = ("gaussian", "student_t", "heteroscedastic", "auto")
 
 
 def make(name, targets=None, num_classes=0):
@@ -128,10 +134,64 @@ def test_label_noise_is_a_bound_on_the_noisy_likelihood(x64):
 def test_heteroscedastic_expectation_is_the_monte_carlo_mean(x64):
     rng = np.random.default_rng(0)
     mean, var = np.array([[0.5, -0.4]]), np.array([[0.3, 0.2]])
+    likelihood, log_g = make("heteroscedastic"), 0.3
     f, s = (mean + np.sqrt(var) * rng.normal(size=(400_000, 2))).T
-    draws = stats.norm.logpdf(1.2, f, np.exp(0.5 * s))
-    got = float(make("heteroscedastic").expected_log_density(jnp.zeros(0), jnp.asarray([[1.2]]), mean, var)[0])
+    precision = rng.gamma(float(likelihood.shape), np.exp(log_g) / float(likelihood.shape), len(f))
+    draws = stats.norm.logpdf(1.2, f, np.exp(0.5 * UNIT * s) / np.sqrt(precision))
+    got = float(likelihood.expected_log_density(jnp.asarray([log_g]), jnp.asarray([[1.2]]), mean, var)[0])
     assert abs(draws.mean() - got) < 5 * draws.std() / np.sqrt(len(draws))
+
+
+def test_without_a_pattern_heteroscedastic_noise_is_gaussian(x64):
+    """Second outputs of zero: the same bound, density and components, and so they are while the mean is found."""
+    own, plain = make("heteroscedastic"), make("gaussian")
+    log_g, y = jnp.asarray([0.7]), jnp.asarray([[1.2]])
+    mean, var = jnp.asarray([[0.4, 9.0]]), jnp.asarray([[0.3, 2.0]])
+    quiet = own.while_training(mean, var, 0.4)
+    np.testing.assert_array_equal(quiet, [[[0.4, 0.0]], [[0.3, 0.0]]])
+    np.testing.assert_array_equal(own.while_training(mean, var, 1.0), [mean, var])
+    np.testing.assert_allclose(
+        own.expected_log_density(log_g, y, *quiet), plain.expected_log_density(log_g, y, mean[:, :1], var[:, :1])
+    )
+    np.testing.assert_allclose(own.log_density(log_g, y, quiet[0]), plain.log_density(log_g, y, mean[:, :1]))
+    outputs, values = np.asarray(quiet[0])[None], own.noise_values(np.asarray(log_g))
+    location, scale = np.zeros(1), np.ones(1)
+    both = [
+        kind.components(part, values, location, scale) for kind, part in ((own, outputs), (plain, outputs[..., :1]))
+    ]
+    np.testing.assert_allclose(*(components.log_density(y) for components in both))
+
+
+def test_adaptive_bound_is_below_the_mean_and_tight_for_a_sure_function(x64):
+    rng = np.random.default_rng(0)
+    likelihood = AdaptiveNoise((2.0, 3.0)).build(LikelihoodStart(np.zeros((1, 1)), np.full(1, 1e9)))
+    params, y = jnp.asarray([0.6, -0.4]), jnp.asarray([[1.2]])
+    dof = float(likelihood.noise_values(np.asarray(params))["dof"][0])
+    mean, var = np.array([[0.5, -4.0]]), np.array([[0.3, 20.0]])
+
+    def exact(f, s):
+        return stats.t.logpdf(1.2, dof, f, np.exp(0.5 * UNIT * s - 0.3))
+
+    sure = likelihood.expected_log_density(params, y, mean, 0 * var)
+    np.testing.assert_allclose(sure, exact(*mean.T), rtol=1e-6)
+    draws = exact(*(mean + np.sqrt(var) * rng.normal(size=(400_000, 2))).T)
+    bound = float(likelihood.expected_log_density(params, y, mean, var)[0])
+    assert draws.mean() - 0.25 < bound < draws.mean()
+
+
+def test_tails_have_the_prior_that_is_drawn_from(x64):
+    """The density of the logit integrates to one, and its distribution is that of the draws."""
+    likelihood = make("auto")
+    plain = float(make("gaussian").log_prior(jnp.zeros(1)))
+    density = lambda logit: np.exp(float(likelihood.log_prior(jnp.asarray([0.0, logit]))) - plain)  # noqa: E731
+    below = lambda logit: integrate.quad(density, -30, logit, limit=200)[0]  # noqa: E731
+    assert below(30.0) == pytest.approx(1.0, rel=1e-6)
+    drawn = likelihood.prior_noise_values(np.random.default_rng(0), 20_000, 1)["dof"]
+    assert drawn.shape == (20_000, 1, 1)
+    assert drawn.min() > 2
+    for dof in (3.0, 10.0, 50.0):
+        share = below(np.log((1 / dof) / (0.5 - 1 / dof)))
+        assert abs((drawn > dof).mean() - share) < 5 * np.sqrt(share * (1 - share) / len(drawn))
 
 
 def test_student_t_bound_is_below_and_tight_for_a_sure_function(x64):
@@ -207,19 +267,21 @@ def made_up():
     return X, f, {
         "student_t": f + 0.2 * rng.standard_t(2, 150),
         "heteroscedastic": f + np.exp(X[:, 1] - 1.5) * rng.normal(size=150),
+        "auto": f + np.exp(X[:, 1] - 1.5) * rng.standard_t(4, size=150),
         "poisson": rng.poisson(np.exp(f + 1)).astype(float),
         "negative_binomial": rng.negative_binomial(3, 3 / (3 + np.exp(f + 1))).astype(float),
     }  # fmt: skip
 
 
-SAMPLED = [(name, "sampled") for name in ("student_t", "negative_binomial")]  # the code is that of the other two
+# Their code is that of the other two:
+SAMPLED = [(name, "sampled") for name in ("student_t", "heteroscedastic", "negative_binomial")]
 
 
 @pytest.mark.parametrize(
     ("name", "objective"),
     [
-        *((name, "moments") for name in ("student_t", "heteroscedastic", *COUNTS)),
-        *((name, "sampled") for name in ("heteroscedastic", "poisson")),
+        *((name, "moments") for name in ("student_t", "auto", *COUNTS)),
+        *((name, "sampled") for name in ("auto", "poisson")),
         *(pytest.param(*pair, marks=pytest.mark.slow) for pair in SAMPLED),
     ],
 )
@@ -243,11 +305,44 @@ def test_a_fit_of_each_kind_predicts(made_up, tmp_path, name, objective):
     np.testing.assert_array_equal(HorseshoeRegressor.load(tmp_path / "m").predict(X), mean)
 
 
-def test_noise_that_depends_on_the_inputs_is_found(made_up):
+def test_noise_that_depends_on_the_inputs_is_found(made_up, tmp_path):
     X, _, targets = made_up
     model = tiny(training__num_steps=800, likelihood="heteroscedastic").fit(X, targets["heteroscedastic"])
     quiet, loud = model.predict_uncertainty(np.array([[0.0, -1.5], [0.0, 1.5]])).aleatoric
     assert loud > 3 * quiet
+    (noise,) = model.noise_report_
+    assert 0.5 * quiet < noise.least < noise.spread < noise.most < 1.5 * loud
+    assert not noise.is_constant
+    assert noise.dof is None
+    assert "for nine rows in ten; Gaussian tails" in str(model.noise_report_)
+    model.save(tmp_path / "m")
+    assert pritchel.load(tmp_path / "m").noise_report_ == model.noise_report_
+    assert f"- Noise: {model.noise_report_}" in (tmp_path / "m" / "README.md").read_text()
+    spec = json.loads((tmp_path / "m" / "spec.json").read_text()) | {"format_version": 3}
+    with pytest.raises(pritchel.FileError, match="of a kind that this release no longer has: fit it again"):
+        upgraded(spec)
+
+
+def test_noise_reports_say_what_is_there(fitted):
+    """Constant Gaussian noise is told as such; several targets are told one by one; counts have nothing to tell."""
+    (noise,) = fitted.noise_report_
+    assert noise.is_constant
+    assert noise.least == pytest.approx(noise.most)
+    assert str(fitted.noise_report_) == f"standard deviation {noise.spread:.3g}, the same for all rows; Gaussian tails"
+    heavy = noise._replace(dof=3.25)
+    assert str(NoiseReport([noise, heavy])).endswith("; target 2: " + str(heavy))
+    assert str(heavy).endswith("tails of 3.2 degrees of freedom")
+
+
+def test_the_first_prior_draws_of_adaptive_noise_have_a_scale_an_output():
+    """Drawn weights into the log variance are on a scale that is not the mean's."""
+    model = HorseshoeRegressor(hidden=(4,), linear=False).options().model(LikelihoodStart.without_data(1))
+    widths, shape = (3, 4, 2), model.likelihood.output_scales(1)
+    own = draw_prior_weights(model, widths, 500, np.random.default_rng(0), shape).output
+    shared = draw_prior_weights(model, widths, 500, np.random.default_rng(0)).output
+    ratio = lambda output: np.log(np.abs(output[..., 0] / output[..., 1]).mean(-1))  # noqa: E731
+    assert shape == (2,)
+    assert ratio(own).std() > 1.5 * ratio(shared).std()
 
 
 def test_exposure_goes_into_the_weights():
@@ -264,13 +359,13 @@ def test_wrong_targets_and_names_are_refused(made_up):
     X, f, _ = made_up
     with pytest.raises(ValueError, match="counts, which are not negative; row"):
         tiny(likelihood="poisson").fit(X, f)
-    with pytest.raises(ValueError, match="likelihood must be one of 'gaussian'"):
+    with pytest.raises(ValueError, match="likelihood must be one of 'auto', 'gaussian'"):
         tiny(likelihood="cauchy").fit(X, f)
     with pytest.raises(TypeError, match="likelyhood"):
         HorseshoeRegressor(likelyhood="poisson")  # pyright: ignore[reportCallIssue]
     with pytest.raises(ValueError, match=r"no argument 'likelyhood'; it has .*likelihood"):
         HorseshoeRegressor().set_params(likelyhood="poisson")
-    with pytest.raises(ValueError, match="Gaussian has no setting dof; it has noise_prior"):
+    with pytest.raises(ValueError, match="AdaptiveNoise has no setting dof; it has noise_prior"):
         HorseshoeRegressor().set_params(likelihood__dof=3)
 
 

@@ -15,7 +15,7 @@ def options_of(**changes) -> Options:
     chosen = {
         "hidden": (8,),
         "prior": "regularized_horseshoe",
-        "family": "structured",
+        "family": TINY["family"],
         "likelihood": Gaussian(),
         "activation": "relu",
         "linear": True,

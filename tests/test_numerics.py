@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.test_util import check_grads
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from pritchel import numerics
 
@@ -13,6 +13,15 @@ def test_log_det_is_the_dense_one(x64, rank):
     diag, factor = rng.uniform(0.1, 2, 6), rng.normal(size=(6, rank))
     dense = np.linalg.slogdet(np.diag(diag) + factor @ factor.T)[1]
     assert numerics.log_det_diag_plus_low_rank(jnp.log(diag), jnp.asarray(factor)) == pytest.approx(dense, rel=1e-12)
+
+
+@pytest.mark.parametrize("dof", [2.0, 2.5, 7.0, 300.0])
+def test_student_normalizer_is_that_of_gamma_functions_and_cancels_nothing(dof):
+    exact = special.gammaln((dof + 1) / 2) - special.gammaln(dof / 2) - 0.5 * np.log(dof / 2)
+    in_double = numerics.log_student_normalizer(np.asarray([1 / dof]))
+    np.testing.assert_allclose(in_double, exact, rtol=1e-6)
+    in_single = numerics.log_student_normalizer(jnp.asarray([1 / dof], jnp.float32))
+    np.testing.assert_allclose(in_single, in_double, rtol=1e-5)
 
 
 @pytest.mark.parametrize("mean", [0.0, -4.0, 0.75, 3.0])

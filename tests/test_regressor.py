@@ -25,6 +25,8 @@ from tests.conftest import tiny
     [
         HorseshoeRegressor(
             hidden=(4,),
+            likelihood="gaussian",
+            family="factorized",  # quick to compile, for each of many shapes
             training=Training(num_steps=300, learning_rate=0.05),
             inference="variational",
             num_members=1,
@@ -160,16 +162,13 @@ def test_input_limit_and_kl_weight_reach_the_fit(table, fitted):
 @pytest.mark.parametrize(
     "change",
     [
-        {"prior": "horseshoe"},
+        {"prior": "horseshoe", "family__rank": 3},
         {"prior": "gaussian", "family": "factorized"},
-        {"activation": "tanh"},
-        {"family__rank": 3},
-        {"family__unit_norm": False},
-        {"prior__half_cauchy": "exact"},
+        {"activation": "tanh", "linear": False},
+        {"family__unit_norm": False, "prior__half_cauchy": "exact"},
         {"prior__slab_sharing": "unit", "hidden": (4, 3), "prior__layer_scale": (1e-5, 1e-3)},
         {"training__early_stopping": True, "training__patience": 1},
         {"training__objective": "sampled", "family": "tied"},
-        {"linear": False},
         {"training__num_steps": "auto", "training__batch_size": "auto", "training__learning_rate": 0.02},
     ],
     ids=lambda change: "-".join(map(str, change)),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pritchel
-from pritchel import HorseshoeClassifier, HorseshoeRegressor, Sampling
+from pritchel import AdaptiveNoise, HorseshoeClassifier, HorseshoeRegressor, Sampling
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.guide.network import draw_noise_shapes, draw_unknowns
@@ -15,6 +15,7 @@ from pritchel.infer.options import Options
 from pritchel.infer.sample import SamplingPlan, sample_members
 from pritchel.infer.trial import Execution
 from pritchel.model.joint import log_joint, log_prior, stacked_weights, take_units, weights_of
+from pritchel.model.likelihoods import LikelihoodStart
 from pritchel.model.likelihoods.gaussian import Gaussian
 from pritchel.model.priors import PRIORS
 from pritchel.posterior.convergence import effective_size, split_r_hat
@@ -32,10 +33,17 @@ def started(prior="regularized_horseshoe", hidden=(3, 2), **options):
     return member, start_chain(member, filled_widths([member]), 20.0)
 
 
-@pytest.mark.parametrize("prior", list(PRIORS))
-def test_density_over_positions_is_the_joint_times_a_dense_jacobian(x64, prior):
+def adaptive():
+    """A likelihood whose outputs have scales of their own."""
+    return AdaptiveNoise().build(LikelihoodStart(np.zeros((1, 2)), np.full(1, 20.0)))
+
+
+@pytest.mark.parametrize(("prior", "is_adaptive"), [*((prior, False) for prior in PRIORS), ("horseshoe", True)])
+def test_density_over_positions_is_the_joint_times_a_dense_jacobian(x64, prior, is_adaptive):
     """Filled up, so what fills counts with its prior: the same change of variables as for the rest."""
-    member, (coordinates, position, _) = started(prior)
+    options = {"likelihood": adaptive()} if is_adaptive else {}
+    member, (coordinates, position, _) = started(prior, **options)
+    assert not is_adaptive or coordinates.start.scales.output.shape == (4,)
     coordinates, position = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), (coordinates, position))
     rng = np.random.default_rng(0)
     at = position + 0.3 * rng.normal(size=position.shape)
@@ -105,8 +113,10 @@ def test_without_data_draws_are_the_priors():
             assert abs(squares.mean() - var) < 5 * np.sqrt(squares.var() / effective_size(squares[None]))
 
 
-def test_weights_of_stacked_draws_are_those_of_each():
-    member, draws = stacked_draws(slab_sharing="layer")
+@pytest.mark.parametrize("is_adaptive", [False, True])
+def test_weights_of_stacked_draws_are_those_of_each(is_adaptive):
+    options = {"likelihood": adaptive()} if is_adaptive else {}
+    member, draws = stacked_draws(slab_sharing="layer", **options)
     stacked = stacked_weights(member.model, draws)
     for draw in (0, 7):
         one = weights_of(member.model, jax.tree.map(lambda leaf: jnp.asarray(leaf[draw]), draws))  # noqa: B023
@@ -297,7 +307,7 @@ def test_auto_says_what_it_picked_and_why():
 
 
 def test_chains_of_large_tables_are_shorter_unless_told():
-    costs = [Sampling().plan(num_rows, 2500) for num_rows in (1000, 7000, 16_000)]
+    costs = [Sampling().plan(num_rows, 4000) for num_rows in (1000, 10_000, 19_000)]
     lengths = [plan.num_warmup for plan, _ in costs]
     assert lengths[0] == 200
     assert 100 < lengths[1] < 200

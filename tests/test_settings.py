@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from pritchel import (
+    AdaptiveNoise,
     Family,
     Gaussian,
     Horseshoe,
@@ -87,7 +88,7 @@ def test_wrong_names_are_answered_with_the_right_ones(change, message):
     ("argument", "value", "message"),
     [
         ("prior", Gaussian(), r"prior must be one of .*or one of GaussianPrior, .*; got Gaussian\(\)"),
-        ("likelihood", "categorical", "likelihood must be one of 'gaussian'"),
+        ("likelihood", "categorical", "likelihood must be one of 'auto', 'gaussian'"),
         ("likelihood", Horseshoe(), r"likelihood must be one of .*got Horseshoe\(\)"),
         ("likelihood", StudentT(dof=1), "dof must be a number above 1; got 1"),
         ("likelihood", StudentT(noise_prior=(1, 0)), "each entry of noise_prior must be a number above 0; got 0"),
@@ -110,7 +111,7 @@ def test_a_classifier_answers_for_its_own_arguments():
 def test_options_are_made_of_names_and_objects_alike():
     by_name = HorseshoeRegressor(hidden=5).options()
     in_full = HorseshoeRegressor(
-        hidden=(5,), prior=RegularizedHorseshoe(), likelihood=Gaussian(), family=Family(), training=Training()
+        hidden=(5,), prior=RegularizedHorseshoe(), likelihood=AdaptiveNoise(), family=Family(), training=Training()
     ).options()
     assert isinstance(by_name, Options)
     assert by_name.fit_settings(100) == in_full.fit_settings(100)

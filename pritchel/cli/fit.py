@@ -44,8 +44,8 @@ def fit(
     likelihood: Annotated[
         str,
         typer.Option(
-            help="auto (categorical for texts, else gaussian), gaussian, student_t, heteroscedastic, poisson, "
-            "negative_binomial or categorical."
+            help="auto (categorical for texts; else noise as the rows ask for it), gaussian, student_t, "
+            "heteroscedastic, poisson, negative_binomial or categorical."
         ),
     ] = "auto",
     holdout: Annotated[
@@ -192,6 +192,7 @@ def _facts(model: Any, output: Path) -> dict[str, Any]:
         "units_offered": [list(member.offered) for member in estimator.posterior_.members],
         "units_kept": estimator.units_kept_.tolist(),
         "inference": str(estimator.sampling_report_),
+        "noise": None if estimator.noise_report_ is None else str(estimator.noise_report_),
         "is_collapsed": estimator.is_collapsed_,
         "is_interrupted": model.is_interrupted,
         **model.notes_,
@@ -209,6 +210,8 @@ def _print(facts: dict[str, Any]) -> None:
     for index, (kept, offered) in enumerate(zip(facts["units_kept"], facts["units_offered"], strict=True)):
         layers = ", ".join(f"{in_use} of {count}" for in_use, count in zip(kept, offered, strict=True))
         put(f"Network {index + 1}: hidden units in use {layers}")
+    if facts["noise"] is not None:
+        put(f"Noise: {facts['noise']}.")
     if facts.get("scores"):
         console().print(scores_table(facts["scores"], facts["num_scored"], "On rows held out from the fit"))
     put(f"Written: {facts['model']}  (next: pritchel predict {facts['model']} NEW.csv -o OUT.csv)")

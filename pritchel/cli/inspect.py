@@ -41,6 +41,7 @@ def describe(model: Any, folder: str) -> dict[str, Any]:
         "units_in_use": fitted["units_kept"],
         "status": fitted["status"],
         "inference": str(model.estimator_.sampling_report_),
+        "noise": None if model.estimator_.noise_report_ is None else str(model.estimator_.noise_report_),
         "is_collapsed": fitted["is_collapsed"],
         "use_of_inputs": model.input_norms(),
         "notes": model.notes_,
@@ -69,6 +70,8 @@ def show(facts: dict[str, Any]) -> None:
         )
         put(f"Network {index + 1}: hidden units in use {layers}; fit {status}")
     put(_sentence(facts["inference"]))
+    if facts["noise"] is not None:
+        put(f"Noise: {facts['noise']}.")
     if facts["is_collapsed"]:
         put("The fit is no better than the constant predictor on its own rows.")
     use = list(facts["use_of_inputs"].items())

@@ -50,6 +50,10 @@ class Standardizer(NamedTuple):
         """Inputs in standard units."""
         return (inputs - self.input_mean) / self.input_scale
 
+    def unscale_inputs(self, inputs: np.ndarray) -> np.ndarray:
+        """Inputs in their own units, from standard ones."""
+        return inputs.astype(np.float64) * self.input_scale + self.input_mean
+
     def scale_targets(self, targets: np.ndarray) -> np.ndarray:
         """Targets in standard units."""
         return (targets - self.target_mean) / self.target_scale

@@ -27,6 +27,7 @@ from pritchel.model.likelihoods import LikelihoodSettings
 from pritchel.posterior import diagnostics
 from pritchel.posterior.convergence import report_sampling
 from pritchel.posterior.draws import max_draws
+from pritchel.posterior.noise import report_noise
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import PruneReport, PruneReports, prune
 
@@ -103,8 +104,9 @@ class HorseshoeEstimator(FittedEstimator):
         vars(self).update(describe_fits([fit.result for fit in fits]))
         self.posterior_ = Posterior(members, standardizer, seed, int(self.num_draws))
         self._train_data = data
-        self.sampling_report_ = report_sampling(members, chains, why, data.inputs)
+        self.sampling_report_ = report_sampling(members, chains, why, data)
         warn_of_chains(self.sampling_report_)
+        self.noise_report_ = report_noise(self.posterior_, data)
         self.is_collapsed_ = collapse(self.posterior_, data)
         return self
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from pritchel.folder import FORMAT_VERSION
+from pritchel.posterior.noise import NoiseReport, TargetNoise
 
 
 def card(spec: dict[str, Any]) -> str:
@@ -22,6 +23,8 @@ def card(spec: dict[str, Any]) -> str:
         lines.append(
             f"- Sampled: {len(chains)} chain(s), R-hat of predictions {r_hat:.2f}, {effective:.0f} effective draws"
         )
+    if fitted["noise_report"] is not None:
+        lines.append(f"- Noise: {NoiseReport([TargetNoise(*target) for target in fitted['noise_report']])}")
     for score in notes.get("scores", []):
         if "accuracy" in score:
             lines.append(

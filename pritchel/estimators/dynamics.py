@@ -73,7 +73,7 @@ class DynamicsModel(BaseEstimator):
         if after.shape != states.shape:
             raise ValueError(f"next_states must be shaped like states, {states.shape}; got {after.shape}.")
         difference = tidy(after - states, self._angles)
-        estimator = HorseshoeRegressor() if self.estimator is None else unfitted(self.estimator)
+        estimator = HorseshoeRegressor(likelihood="gaussian") if self.estimator is None else unfitted(self.estimator)
         self.estimator_ = estimator.fit(network_inputs(states, actions, self.num_actions, self._angles), difference)
         self.num_features_ = states.shape[1]
         return self

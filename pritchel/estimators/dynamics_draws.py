@@ -89,7 +89,10 @@ def rollouts(draws: Dynamics, states: Any, actions: Any, policy: Callable | None
 
 
 def in_raw_units(weights: Weights, standardizer: Standardizer) -> Weights:
-    """The weights of the same network for inputs and outputs in their own units."""
+    """The weights of the same network for inputs and outputs in their own units; only outputs that are means stay."""
+    num = len(standardizer.target_mean)
+    linear = None if weights.linear is None else weights.linear[..., :num]
+    weights = weights._replace(output=weights.output[..., :num], linear=linear)
     shift, scale = standardizer.input_mean, standardizer.input_scale[:, None]
 
     def of_raw_inputs(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -101,7 +104,6 @@ def in_raw_units(weights: Weights, standardizer: Standardizer) -> Weights:
     first, lost = of_raw_inputs(matrices[0][0])
     matrices[0] = first, matrices[0][1] - lost
     output, bias = matrices.pop()
-    linear = weights.linear
     if linear is not None:
         linear, lost = of_raw_inputs(linear)
         linear, bias = linear * standardizer.target_scale, bias - lost

@@ -17,6 +17,7 @@ from pritchel.guide.prune_rule import surviving_units_of
 from pritchel.posterior import diagnostics
 from pritchel.posterior.convergence import SamplingReport
 from pritchel.posterior.evaluate import Evaluation, evaluate
+from pritchel.posterior.noise import NoiseReport
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.predictive_checks import PredictiveCheck, Statistic, check_posterior
 from pritchel.posterior.prune import PruneReports
@@ -29,6 +30,7 @@ class FittedEstimator(NestedSettings, ABC):
     prune_report_: PruneReports
     n_features_in_: int
     sampling_report_: SamplingReport
+    noise_report_: NoiseReport | None
     is_collapsed_: bool
     elbo_: np.ndarray
     status_: list[str]

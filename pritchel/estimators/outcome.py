@@ -75,8 +75,7 @@ def collapse(posterior: Posterior, data: Dataset) -> bool:
     """Whether the fit predicts its own rows no better than a constant does; warns where it is so."""
     rows = np.linspace(0, len(data.inputs) - 1, min(len(data.inputs), MAX_COLLAPSE_ROWS)).astype(int)
     sample, standardizer = data.take(rows), posterior.standardizer
-    inputs = sample.inputs.astype(np.float64) * standardizer.input_scale + standardizer.input_mean
-    mean, _ = posterior.mean_std(inputs)
+    mean, _ = posterior.mean_std(standardizer.unscale_inputs(sample.inputs))
     predictions = mean if posterior.likelihood.has_classes else standardizer.scale_targets(mean)
     observed = posterior.likelihood.as_numbers(sample.targets.astype(np.float64))
     return warn_if_collapsed(observed, predictions, sample.weights.astype(np.float64))

@@ -40,10 +40,10 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         :class:`~pritchel.RegularizedHorseshoe`, :class:`~pritchel.Horseshoe` or :class:`~pritchel.GaussianPrior`, or
         "regularized_horseshoe", "horseshoe", "gaussian" for their defaults.
     likelihood : str or LikelihoodSettings
-        What noise is: :class:`~pritchel.Gaussian`, :class:`~pritchel.StudentT` (outliers),
-        :class:`~pritchel.Heteroscedastic` (it depends on the inputs), :class:`~pritchel.Poisson` or
-        :class:`~pritchel.NegativeBinomial` (counts; with exposure, fit counts / exposure with
-        `sample_weight=exposure`); or "gaussian", "student_t", "heteroscedastic", "poisson", "negative_binomial".
+        What noise is: :class:`~pritchel.AdaptiveNoise` ("auto": constant and Gaussian unless the rows say otherwise),
+        :class:`~pritchel.Gaussian`, :class:`~pritchel.StudentT`, :class:`~pritchel.Heteroscedastic`, or for counts
+        :class:`~pritchel.Poisson` or :class:`~pritchel.NegativeBinomial` (with exposure, fit counts / exposure with
+        `sample_weight=exposure`); or a name: "gaussian", "student_t", "heteroscedastic", "poisson", ...
     family : str or Family
         The posterior's shape: "structured", "semi_structured", "factorized", "tied" or "vmg", or a
         :class:`~pritchel.Family`.
@@ -75,8 +75,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     random_state : int, RandomState or None
         Fixes the fit and every prediction.
     progress : bool or callable
-        Show a bar on a terminal; or a function that is called with a :class:`~pritchel.Progress` after every few
-        hundred steps.
+        Show a bar on a terminal; or a function, called with a :class:`~pritchel.Progress` every few hundred steps.
     checkpoint : path, optional
         A folder in which the fit is kept every few seconds. The same fit (data, options, an integer random_state) goes
         on from there after a crash, to the same result; another fit's files are refused.
@@ -96,10 +95,11 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     num_skipped_steps_ : int
         Steps skipped because they were not finite.
     is_interrupted_ : bool
-        Whether Ctrl-C cut the fit short, in a member or before there were as many as asked for.
+        Whether Ctrl-C cut the fit short.
     sampling_report_ : SamplingReport
-        What inference was chosen and why, and how the chains went: acceptance, divergences, R-hat and effective sample
-        size of predictions.
+        What inference was chosen and why, and how the chains went.
+    noise_report_ : NoiseReport or None
+        What the noise came to; None for counts.
     is_collapsed_ : bool
         Whether the fit is no better than the constant predictor on its training rows.
     prune_report_ : PruneReports
@@ -124,7 +124,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         *,
         hidden: int | tuple[int, ...] = (100, 100),
         prior: str | PriorSettings = "regularized_horseshoe",
-        likelihood: str | LikelihoodSettings = "gaussian",
+        likelihood: str | LikelihoodSettings = "auto",
         family: str | Family = "structured",
         linear: bool = True,
         activation: Literal["relu", "tanh"] = "relu",

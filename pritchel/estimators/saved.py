@@ -23,6 +23,7 @@ from pritchel.estimators.upgrade import upgraded
 from pritchel.folder import FORMAT_VERSION, SPEC, read_folder, require_free, write_folder
 from pritchel.posterior.convergence import ChainReport, SamplingReport
 from pritchel.posterior.draws import max_draws
+from pritchel.posterior.noise import NoiseReport, TargetNoise
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import PruneReport, PruneReports
 from pritchel.serial import Arrays, FileError, decode, encode, versions, with_nans, without_infinities
@@ -162,6 +163,7 @@ def _fitted(estimator: Any, arrays: Arrays) -> dict[str, Any]:
         "members": [pack_member(member, arrays, f"members.{i}") for i, member in enumerate(posterior.members)],
         "units_kept": estimator.units_kept_.tolist(),
         "sampling_report": _plain(estimator.sampling_report_),
+        "noise_report": _plain(estimator.noise_report_),
         "prune_reports": None if reports is None else [_plain(tuple(report)) for report in reports],
     }
 
@@ -205,6 +207,8 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
     inference, why, chains, r_hat, effective = fitted["sampling_report"]
     chains = tuple(ChainReport(*chain) for chain in chains)
     estimator.sampling_report_ = SamplingReport(str(inference), str(why), chains, r_hat, effective)
+    noise = fitted["noise_report"]
+    estimator.noise_report_ = None if noise is None else NoiseReport([TargetNoise(*target) for target in noise])
     if fitted["prune_reports"] is not None:
         estimator.prune_report_ = PruneReports(
             PruneReport(tuple(offered), tuple(kept), float(threshold), float(probability))

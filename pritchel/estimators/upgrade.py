@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pritchel.serial import FileError
+
 SETTINGS_OF_1 = {  # argument of format 1: where its value is now
     "unit_scale_prior": ("prior", "unit_scale"),
     "layer_scale_prior": ("prior", "layer_scale"),
@@ -42,7 +44,18 @@ def upgraded(spec: dict[str, Any]) -> dict[str, Any]:
     """The spec as this release writes it; itself if it is."""
     if spec["format_version"] == 1:
         spec = _from_1(spec)
-    return _from_2(spec) if spec["format_version"] < 3 else spec
+    if spec["format_version"] < 3:
+        spec = _from_2(spec)
+    return _from_3(spec) if spec["format_version"] < 4 else spec
+
+
+def _from_3(spec: dict[str, Any]) -> dict[str, Any]:
+    """Before noise was reported; heteroscedastic noise was another model then."""
+    fitted = spec["fitted"]
+    for member in fitted["members"]:
+        if "HeteroscedasticLikelihood" in str(member["model"]):
+            raise FileError("its heteroscedastic noise is of a kind that this release no longer has: fit it again")
+    return spec | {"fitted": fitted | {"noise_report": None}}
 
 
 def _from_2(spec: dict[str, Any]) -> dict[str, Any]:
@@ -68,6 +81,8 @@ def _settings(old: dict[str, Any]) -> dict[str, Any]:
     """Flat arguments gathered into settings objects."""
     inside: dict[str, dict[str, Any]] = {"prior": {}, "likelihood": {}, "family": {}, "training": {}}
     new = {name: value for name, value in old.items() if name not in SETTINGS_OF_1}
+    if "noise_prior" in old:
+        new.setdefault("likelihood", "gaussian")  # before there was a choice
     for name, value in old.items():
         if name in SETTINGS_OF_1:
             argument, setting = SETTINGS_OF_1[name]

@@ -61,7 +61,7 @@ def start_guide(
     rng: np.random.Generator,
 ) -> NetworkGuide:
     """A guide to start training from: random base weights, scales and latents where the prior has them start."""
-    start, held = model.prior.start(hidden, model.linear), model.prior.held
+    start = model.prior.start(hidden, model.linear, model.likelihood.output_scales(num_targets))
     num_outputs = model.likelihood.num_outputs(num_targets)
     widths = (num_features, *hidden)
 
@@ -75,7 +75,7 @@ def start_guide(
         layers.append(FAMILIES[family.name](layer_start(base_mean, log_unit_scale)))
     output_mean = rng.normal(0.0, np.sqrt(1 / (widths[-1] + 1)), (widths[-1] + 1, num_outputs))
     scales = {
-        name: None if mean is None else Normal.start(mean, HELD_SD if name in held else START_SD)
+        name: None if mean is None else Normal.start(mean, HELD_SD if name in model.prior.held else START_SD)
         for name, mean in start.scales._asdict().items()
     }
     return NetworkGuide(

@@ -64,7 +64,8 @@ class Coordinates(eqx.Module):
     def _log_stretch(self, unknowns: Unknowns) -> Weights:
         """By what a weight's coordinate is its base weight's multiple; what fills stays with base weights."""
         now, at_start = (_matrices(log_weight_scales(self.model, values)) for values in (unknowns, self.start))
-        moved = [None if log is None else _log_stretch(log - at) for log, at in zip(now, at_start, strict=True)]
+        space = unknowns.output.__array_namespace__()
+        moved = [None if log is None else _log_stretch(log - at, space) for log, at in zip(now, at_start, strict=True)]
         hidden = [
             None if log is None else alive * log
             for log, alive in zip(moved[: len(self.is_alive)], self.is_alive, strict=True)
@@ -80,9 +81,9 @@ class Coordinates(eqx.Module):
         return unknowns._replace(scales=unknowns.scales._replace(**held))
 
 
-def _log_stretch(log_ratio: Any) -> Any:
+def _log_stretch(log_ratio: Any, namespace: Any) -> Any:
     """ln(s / s_0 + a), and 0 at the start."""
-    namespace = log_ratio.__array_namespace__()
+    log_ratio = namespace.asarray(log_ratio)  # of one scale: numpy's scalars are no arrays before 2.2
     return namespace.logaddexp(log_ratio, namespace.full_like(log_ratio, LOG_OFF)) - float(np.logaddexp(0.0, LOG_OFF))
 
 
@@ -159,10 +160,9 @@ def start_chain(member: Member, widths: tuple[int, ...], num_rows: float) -> Sta
         for draw in range(1 + NUM_DRAWS)
     ]
     position, spread = np.asarray(positions[0]), np.std(positions[1:], axis=0)
-    learned = np.ravel(at_start.likelihood).size
     spread = np.where(spread > 0, spread, 1.0)  # what fills, and what the guide is sure of
-    if learned:  # the likelihood's own parameters come last, and are points of the guide
-        spread[-learned:] = min(1.0, float(np.sqrt(2 / max(num_rows, 1.0))))
+    learned = member.model.likelihood.deviations(np.ravel(at_start.likelihood), num_rows)
+    spread[len(spread) - len(learned) :] = learned  # they come last, and are points of the guide
     return Start(coordinates, position, np.maximum(spread, LEAST_SD))
 
 

@@ -68,10 +68,20 @@ def _is_normal(part: Any) -> bool:
 
 
 def elbo(
-    model: Model, guide: NetworkGuide, batch: Batch, noise: PassNoise, num_rows: Scalar, objective: Objective
+    model: Model,
+    guide: NetworkGuide,
+    batch: Batch,
+    noise: PassNoise,
+    num_rows: Scalar,
+    objective: Objective,
+    progress: Scalar | float = 1.0,
 ) -> Elbo:
-    """The bound for a whole table of `num_rows` distinct rows, estimated from a batch of it."""
+    """The bound for a whole table of `num_rows` distinct rows, estimated from a batch of it.
+
+    Once training is over, that is; a likelihood may have it begin with less.
+    """
     mean, var = OUTPUT_MOMENTS[objective](model, guide, batch.inputs, noise)
+    mean, var = model.likelihood.while_training(mean, var, progress)
     per_row = model.likelihood.expected_log_density(guide.likelihood, batch.targets, mean, var)
     num_present = (batch.weights > 0).sum()
     return Elbo(

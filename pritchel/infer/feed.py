@@ -101,7 +101,7 @@ class Feed:
         noise = normals(self.noise_rng, self.shapes, self.chunk_steps, num_filled)
         rates = np.broadcast_to(rate, step.shape).astype(np.float32)
         decay = np.full_like(rates, settings.average) if settings.average else None
-        return Steps(batch, noise, rates, kl_weights, decay), num_filled
+        return Steps(batch, noise, rates, kl_weights, progress.astype(np.float32), decay), num_filled
 
     def with_new_noise(self, chunk: tuple[Steps, int]) -> tuple[Steps, int]:
         """The chunk just made with its noise drawn anew, for a guide that has changed its shape since."""

@@ -32,6 +32,7 @@ class Steps(NamedTuple):
     noise: Any
     learning_rate: Any
     kl_weight: Any
+    progress: Any  # from 0 to 1
     average_decay: Any
 
 
@@ -74,7 +75,7 @@ def run_chunk(
     """Up to a chunk of optimizer steps. A step whose gradient is not finite changes nothing and is counted."""
 
     def loss(params, step):
-        parts = elbo(model, unravel(template, params), step.batch, step.noise, num_rows, objective)
+        parts = elbo(model, unravel(template, params), step.batch, step.noise, num_rows, objective, step.progress)
         prior_side = parts.weights + parts.scales + parts.noise
         return -(parts.likelihood + step.kl_weight * prior_side) / num_rows, parts
 

@@ -88,11 +88,11 @@ def weights_of(model: Model, unknowns: Unknowns) -> Weights:
 def stacked_weights(model: Model, draws: Unknowns) -> Weights:
     """The weights of many draws, numpy arrays with a leading axis."""
 
-    def spread(part: Any, axes: int) -> Any:
-        return None if part is None else part.reshape(*part.shape, *[1] * axes)
+    def of_outputs(part: Any) -> Any:
+        return None if part is None else part.reshape(len(part), 1, -1)
 
     layer, output, linear = draws.scales
-    scales = Scales(None if layer is None else spread(layer.T, 2), spread(output, 2), spread(linear, 2))
+    scales = Scales(None if layer is None else layer.T[..., None, None], of_outputs(output), of_outputs(linear))
     return weights_of(
         model,
         draws._replace(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.infer.sample import ChainResult
 from pritchel.model.network import forward
@@ -88,27 +89,29 @@ class SamplingReport(NamedTuple):
 
 
 def report_sampling(
-    members: Sequence[Member], chains: Sequence[ChainResult], why: str, inputs: np.ndarray
+    members: Sequence[Member], chains: Sequence[ChainResult], why: str, data: Dataset
 ) -> SamplingReport:
-    """The report of members and their chains (none: variational), from standardized inputs."""
+    """The report of members and their chains (none: variational), over some of the rows that were fitted."""
     if not chains:
         return SamplingReport("variational", why)
     reports = tuple(_chain_report(chain) for chain in chains)
     sampled = [member for member in members if member.draws is not None]
     if not sampled:
         return SamplingReport("variational", why, reports)
-    rows = inputs[np.linspace(0, len(inputs) - 1, min(len(inputs), MAX_ROWS)).astype(int)].astype(np.float64)
-    functions = [_functions(member, rows) for member in sampled]
+    some = np.linspace(0, len(data.inputs) - 1, min(len(data.inputs), MAX_ROWS)).astype(int)
+    functions = [_functions(member, data.take(some)) for member in sampled]
     shortest = min(map(len, functions))
     values = np.stack([function[:shortest] for function in functions])
     r_hat, effective = np.median(split_r_hat(values)), np.median(effective_size(values))
     return SamplingReport("sampled", why, reports, float(r_hat), float(effective))
 
 
-def _functions(member: Member, rows: np.ndarray) -> np.ndarray:
-    """Outputs of a member's draws, (draws, values)."""
+def _functions(member: Member, data: Dataset) -> np.ndarray:
+    """Outputs of a member's draws that say where y lies, (draws, values): all classes', or the first, one a target."""
     block = stored_block(member, slice(None))
-    return forward(block.weights, rows, member.model.activation).reshape(len(block.weights.output), -1)
+    outputs = forward(block.weights, data.inputs.astype(np.float64), member.model.activation)
+    num = outputs.shape[-1] if member.model.likelihood.has_classes else data.targets.shape[1]
+    return outputs[..., :num].reshape(len(outputs), -1)
 
 
 def _chain_report(chain: ChainResult) -> ChainReport:

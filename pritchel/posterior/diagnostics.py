@@ -93,10 +93,11 @@ def input_norms(posterior: Any) -> np.ndarray:
 
     Weights into the first hidden layer and the linear path, inputs in standard units; nearly zero: not used.
     """
+    units = posterior.likelihood.output_units(len(posterior.standardizer.target_mean))
     squares = []
     for _, (weights, _) in posterior.weight_draws():
         total = (weights.hidden[0][:, :-1] ** 2).sum(-1)
         if weights.linear is not None:
-            total = total + (weights.linear**2).sum(-1)
+            total = total + ((weights.linear * units) ** 2).sum(-1)
         squares.append(total)
     return np.sqrt(np.concatenate(squares).mean(0))

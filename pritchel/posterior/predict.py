@@ -78,6 +78,14 @@ class Posterior:
         mean, *spread = (np.concatenate(column) for column in zip(*parts, strict=True))
         return mean, Uncertainty(*spread)
 
+    def noise(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Standard deviation of each row's noise, (rows, targets), and the tails' degrees of freedom, (targets,)."""
+        spread, dof = [], np.full(len(self.standardizer.target_mean), np.inf)
+        for components in self._components(inputs, self.num_draws, ()):
+            spread.append(np.sqrt(components.var.mean(0)))
+            dof = np.median(np.broadcast_to(components.dof, (len(components.mean), 1, len(dof))), axis=(0, 1))
+        return np.concatenate(spread), dof
+
     def log_density(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """ln of the mean over draws of the density: one value a row, targets taken jointly."""
         return self._mixed(inputs, targets, lambda parts, rows: log_mean_exp(parts.log_density(rows).sum(-1)))

@@ -109,6 +109,8 @@ def _fit(page: Page, model: TableModel) -> None:
         page.text(f"The networks were then pruned; {report}.")
         if report.complaint is not None:
             page.text(report.complaint)
+    if estimator.noise_report_ is not None:
+        page.text(f"Noise: {estimator.noise_report_}.")
     picture = figures.fit_trace(estimator.elbo_)
     page.figure(picture, "Line plot of the evidence lower bound against training steps.")
     if estimator.is_collapsed_:

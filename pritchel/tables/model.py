@@ -168,7 +168,7 @@ class TableModel(BaseEstimator):
         choice = {"holdout": self.holdout, "seed": self.random_state, "classes": classes}
         data = training_table(frame, targets, told, **choice)
         data.check_targets(likelihood := name_of(LIKELIHOODS, estimator.likelihood_settings()))
-        is_untold = self.likelihood == "auto" and likelihood == "gaussian" and not {*targets} & {*told.number}
+        is_untold = self.likelihood == "auto" and likelihood in ("auto", "gaussian") and not {*targets} & {*told.number}
         tell(guess_table(data.plan, frame.attrs.get(LAYOUT, {}), classes))
         for message in (*column_remarks(data.plan), *remarks(data, classes=classes, may_hold_codes=is_untold)):
             tell(message)

@@ -84,8 +84,9 @@ def asks_for_classes(
     told: Told = NOTHING_TOLD,
 ) -> bool:
     """Whether a table with these targets is a matter of classes: as told, as the estimator is, or as it looks."""
-    if likelihood not in ("auto", *LIKELIHOODS):
-        raise TableError(f"{{option}} must be one of auto, {', '.join(LIKELIHOODS)}; got {likelihood!r}.", "likelihood")
+    if likelihood not in LIKELIHOODS:
+        known = ", ".join(sorted(LIKELIHOODS))
+        raise TableError(f"{{option}} must be one of {known}; got {likelihood!r}.", "likelihood")
     if likelihood != "auto":
         classes = LIKELIHOODS[likelihood].kind.has_classes
     else:

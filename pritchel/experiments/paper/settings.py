@@ -39,8 +39,8 @@ def make_estimator(key: Key, num_rows: int, target_sd: float = 1.0) -> Horseshoe
         "n_jobs": 1,
     }
     if key["settings"] == "ours":
-        fixed = {"linear": False, "num_members": 1, "training__drop_dead_units": False, "inference": "variational"}
-        return HorseshoeRegressor().set_params(**options, **fixed)
+        fixed = {"linear": False, "num_members": 1, "training__drop_dead_units": False}
+        return HorseshoeRegressor(likelihood="gaussian", inference="variational").set_params(**options, **fixed)
     if key["family"] == "vmg":
         options |= VMG | {"training__num_steps": round(VMG_STEPS_FACTOR * steps)}
     if key["settings"] == "original":

@@ -84,7 +84,7 @@ def _estimator(method: Method, protocol: Protocol, seed: int) -> HorseshoeRegres
     common = {"random_state": seed, "progress": False, "n_jobs": 1}
     if method.kind == "defaults":
         training = Training(num_steps=protocol.default_steps)
-        return HorseshoeRegressor(training=training, inference="variational", **common)
+        return HorseshoeRegressor(likelihood="gaussian", training=training, inference="variational", **common)
     changes: dict[str, Any] = {} if method.kind == "structured" else {"prior": "gaussian", "family": "factorized"}
     return HorseshoeRegressor.paper(
         hidden=method.hidden,

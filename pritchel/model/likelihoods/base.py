@@ -43,6 +43,7 @@ class Components:
     is_discrete: ClassVar[bool] = False
     mean: np.ndarray
     var: np.ndarray
+    dof: np.ndarray | float = np.inf  # of the tails, where they are a Student-t's
 
     def log_density(self, values: np.ndarray) -> np.ndarray:
         """Log density, or probability, of each component."""
@@ -80,6 +81,18 @@ class Likelihood(eqx.Module):
         """Outputs that the network needs."""
         return num_targets
 
+    def output_scales(self, num_targets: int) -> tuple[int, ...]:
+        """Shape of the scales of the output layer's weights: () for one that all outputs share, or one an output."""
+        return ()
+
+    def output_units(self, num_targets: int) -> np.ndarray:
+        """What an output of one stands for, beside the others."""
+        return np.ones(self.num_outputs(num_targets))
+
+    def while_training(self, mean: Outputs, var: Outputs, progress: Scalar | float) -> tuple[Outputs, Outputs]:
+        """Moments of the outputs as they count after a part `progress` of the training: some may come late."""
+        return mean, var
+
     def start(self, num_targets: int) -> Float[AnyArray, "*params"]:
         """Starting values of the likelihood's own parameters; none unless it says otherwise."""
         return as_parameter(np.zeros(0))
@@ -103,6 +116,10 @@ class Likelihood(eqx.Module):
     def kl(self, params: Float[AnyArray, "*params"]) -> Scalar:
         """KL of the likelihood's own parameters, with whatever constant the expected log density leaves out."""
         return jnp.zeros(())
+
+    def deviations(self, params: np.ndarray, num_rows: float) -> np.ndarray:
+        """Roughly how far the posterior of each of the likelihood's own parameters reaches; sampling starts from it."""
+        return np.full(params.size, min(1.0, np.sqrt(2 / max(num_rows, 1.0))))
 
     def noise_values(self, params: np.ndarray) -> dict[str, np.ndarray]:
         """Numbers that each draw's components need besides its outputs: (targets,) each."""

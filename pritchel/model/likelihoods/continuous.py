@@ -75,7 +75,7 @@ class PrecisionLikelihood(Likelihood):
 
     def moments(self, outputs, values, ops):
         """The output itself; the variance of a Student-t, or of a Gaussian where there are no degrees of freedom."""
-        inflation = _inflation(values["dof"]) if "dof" in values else 1.0
+        inflation = student_inflation(values["dof"]) if "dof" in values else 1.0
         return outputs, 0.0 * outputs + values["scale"] ** 2 * inflation
 
     def components(self, outputs, values, location, scale):
@@ -111,7 +111,7 @@ def gamma_precision(noise_prior: tuple[float, float], num_rows: float) -> list[n
     return [np.asarray(float(value)) for value in values]
 
 
-def _inflation(dof: np.ndarray) -> np.ndarray:
+def student_inflation(dof: np.ndarray) -> np.ndarray:
     """Variance of a Student-t of unit scale."""
     return np.where(dof > 2, dof / np.maximum(dof - 2, 1e-9), np.inf)
 
@@ -121,7 +121,7 @@ class StudentComponents(Components):
 
     def __init__(self, location: np.ndarray, scale: np.ndarray, dof: np.ndarray):
         self.mean, self.scale, self.dof = location, scale, dof
-        self.var = np.broadcast_to(scale**2 * _inflation(dof), location.shape)
+        self.var = np.broadcast_to(scale**2 * student_inflation(dof), location.shape)
 
     def log_density(self, values):
         """Student-t log density."""

@@ -1,54 +1,115 @@
-"""Gaussian noise whose variance depends on the inputs: the network has a second output for it."""
+"""Gaussian noise whose variance may depend on the inputs: the network has a second output for it."""
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from pritchel.model.likelihoods.base import Likelihood, LikelihoodSettings, LikelihoodStart, likelihood
-from pritchel.model.likelihoods.continuous import NormalComponents
+from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
+from pritchel.model.likelihoods.continuous import (
+    NormalComponents,
+    PrecisionLikelihood,
+    PrecisionSettings,
+    StudentComponents,
+    student_inflation,
+)
 from pritchel.numerics import LOG_2PI, log_normal_moment
 from pritchel.shapes import AnyArray, Outputs, Targets
 
+UNIT = 0.1  # log variance that an output of one stands for: by default it is nearly constant
+LARGEST = 500.0  # log variance that predictions go to: draws of the prior know no limit, numbers do
+SILENT, HEARD = 0.5, 0.6  # the part of the training before the second outputs count, and after which they do in full
 
-class HeteroscedasticLikelihood(Likelihood):
-    r"""$y \sim N(f, e^{s})$ with two outputs a target, $f$ first and then the log variances $s$."""
+
+class HeteroscedasticLikelihood(PrecisionLikelihood):
+    r"""$y \sim N(f, e^{s}/\gamma)$ with two outputs a target, $f$ first and then the $s$ in tenths of a nat.
+
+    $\gamma$ is Gaussian noise's own precision. Every output has a scale of its own under the prior's half-Cauchy, so
+    that a noise without a pattern costs nothing: its scale shrinks, $s$ goes to zero, and Gaussian noise is left. The
+    mean is found first: until the KL weight has climbed, by default, $s$ is taken for zero.
+    """
+
+    @property
+    def predictive_dof(self) -> float:
+        """Twice the posterior shape."""
+        return 2 * float(self.shape)
+
+    @property
+    def noise_dof(self) -> float | None:
+        """None: it is Gaussian."""
+        return None
 
     def num_outputs(self, num_targets: int) -> int:
         """Two a target."""
         return 2 * num_targets
 
+    def output_scales(self, num_targets: int) -> tuple[int, ...]:
+        """One an output."""
+        return (2 * num_targets,)
+
+    def output_units(self, num_targets: int) -> np.ndarray:
+        """Second ones are in tenths of a nat."""
+        return np.repeat([1.0, UNIT], num_targets)
+
+    def while_training(self, mean, var, progress):
+        """The second outputs come late."""
+        num = mean.shape[-1] // 2
+        heard = jnp.clip((progress - SILENT) / (HEARD - SILENT), 0.0, 1.0)
+        gate = jnp.where(np.arange(2 * num) < num, 1.0, heard).astype(mean.dtype)
+        return gate * mean, gate**2 * var
+
     def expected_log_density(
-        self, params: Float[AnyArray, " none"], targets: Targets, mean: Outputs, var: Outputs
+        self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs
     ) -> Float[AnyArray, " examples"]:
-        r"""$-\frac12(\ln 2\pi + E[s] + E[(y-f)^2]\,E[e^{-s}])$ for independent $f$ and $s$: exact."""
+        r"""$\frac12(E\ln\gamma - \ln 2\pi - E[s] - E[\gamma]\,E[(y-f)^2]\,E[e^{-s}])$, outputs independent: exact."""
+        log_precision, square = self._expected_square(params, targets, mean, var)
+        return 0.5 * (log_precision - LOG_2PI - square).sum(-1)
+
+    def _expected_square(self, params: Any, targets: Any, mean: Any, var: Any) -> tuple[Any, Any]:
+        r"""$E[\ln(\gamma e^{-s})]$, and $E[\gamma e^{-s}(y - f)^2]$."""
         num = targets.shape[1]
         expected_sq_error = (targets - mean[:, :num]) ** 2 + var[:, :num]
-        precision = log_normal_moment(mean[:, num:], var[:, num:], -1.0)
-        return -0.5 * (LOG_2PI + mean[:, num:] + expected_sq_error * precision).sum(-1)
-
-    def moments(self, outputs, values, ops):
-        """The first outputs, and the exponentials of the others."""
-        num = outputs.shape[-1] // 2
-        return outputs[..., :num], ops.exp(outputs[..., num:])
-
-    def components(self, outputs, values, location, scale):
-        """Gaussian, each row with its own spread."""
-        num = outputs.shape[-1] // 2
-        return NormalComponents(location + scale * outputs[..., :num], scale * np.exp(0.5 * outputs[..., num:]))
+        log_var, log_var_var = UNIT * mean[:, num:], UNIT**2 * var[:, num:]
+        precision = jnp.exp(params[:num]) * log_normal_moment(log_var, log_var_var, -1.0)
+        return self.expected_log_precision(params[:num]) - log_var, expected_sq_error * precision
 
     def log_density(self, params, targets, outputs):
-        r"""$\ln N(y \mid f, e^s)$."""
+        r"""$\ln N(y \mid f, e^s/\gamma)$."""
+        log_precision, square = self._square(params, targets, outputs)
+        return 0.5 * (log_precision - LOG_2PI - square).sum(-1)
+
+    def _square(self, params: Any, targets: Any, outputs: Any) -> tuple[Any, Any]:
+        r"""$\ln(\gamma e^{-s})$, and $\gamma e^{-s}(y - f)^2$."""
         num = targets.shape[1]
-        mean, log_var = outputs[:, :num], outputs[:, num:]
-        return -0.5 * (LOG_2PI + log_var + (targets - mean) ** 2 * jnp.exp(-log_var)).sum(-1)
+        log_precision = params[:num] - UNIT * outputs[:, num:]
+        return log_precision, jnp.exp(log_precision) * (targets - outputs[:, :num]) ** 2
+
+    def moments(self, outputs, values, ops):
+        """The first outputs; the variance that the second ones make of the noise's own."""
+        num = outputs.shape[-1] // 2
+        inflation = student_inflation(values["dof"]) if "dof" in values else 1.0
+        return outputs[..., :num], values["scale"] ** 2 * inflation * ops.exp(UNIT * outputs[..., num:])
+
+    def components(self, outputs, values, location, scale):
+        """Each row with its own spread."""
+        num = outputs.shape[-1] // 2
+        center = location + scale * outputs[..., :num]
+        log_var = np.clip(UNIT * outputs[..., num:], -LARGEST, LARGEST)
+        spread = scale * values["scale"] * np.exp(0.5 * log_var)
+        return StudentComponents(center, spread, values["dof"]) if "dof" in values else NormalComponents(center, spread)
 
 
 @likelihood("heteroscedastic")
 @dataclasses.dataclass(frozen=True)
-class Heteroscedastic(LikelihoodSettings):
-    """Gaussian noise whose variance depends on the inputs, as a second output of the network.
+class Heteroscedastic(PrecisionSettings):
+    """Gaussian noise whose variance may depend on the inputs, as a second output of the network.
+
+    Parameters
+    ----------
+    noise_prior : tuple of two floats
+        Shape and rate of the gamma prior on the noise precision where the second output is zero, targets standardized.
 
     Examples
     --------
@@ -60,5 +121,5 @@ class Heteroscedastic(LikelihoodSettings):
     kind = HeteroscedasticLikelihood
 
     def build(self, start: LikelihoodStart) -> HeteroscedasticLikelihood:
-        """It has no parameters of its own."""
-        return HeteroscedasticLikelihood()
+        """The likelihood for a table."""
+        return HeteroscedasticLikelihood(*self.precision_fields(start))

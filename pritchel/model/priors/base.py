@@ -60,8 +60,12 @@ class Prior(eqx.Module):
         return ()
 
     @abstractmethod
-    def start(self, hidden: tuple[int, ...], linear: bool) -> PriorStart:
-        """Where q starts for hidden layers of so many units, with or without a linear path."""
+    def start(self, hidden: tuple[int, ...], linear: bool, output_scales: tuple[int, ...] = ()) -> PriorStart:
+        """Where q starts for hidden layers of so many units, with or without a linear path.
+
+        Output layer and linear path have scales of the given shape: () for one that all outputs share, or one an
+        output.
+        """
 
     @abstractmethod
     def log_weight_scale(
@@ -79,11 +83,17 @@ class Prior(eqx.Module):
 
     @abstractmethod
     def draw(
-        self, rng: np.random.Generator, num_draws: int, hidden: tuple[int, ...], linear: bool
+        self,
+        rng: np.random.Generator,
+        num_draws: int,
+        hidden: tuple[int, ...],
+        linear: bool,
+        output_scales: tuple[int, ...] = (),
     ) -> tuple[list[np.ndarray], Scales, Latents]:
         """Logs of unit scales (draws, 1, units) a layer, of shared scales, and latents, all from the prior.
 
-        Shared scales are (layers, draws, 1, 1), (draws, 1, 1) and (draws, 1, 1); latents (draws, 1, entries).
+        Scales are (layers, draws, 1, 1) for layers, (draws, 1, 1 or outputs) for output layer and linear path; latents
+        (draws, 1, entries).
         """
 
 

@@ -12,7 +12,7 @@ class StandardNormalPrior(Prior):
 
     has_unit_scales = False
 
-    def start(self, hidden, linear):
+    def start(self, hidden, linear, output_scales=()):
         """Nowhere: there are no scales."""
         return PriorStart(None, Scales(), {})
 
@@ -28,7 +28,7 @@ class StandardNormalPrior(Prior):
         """Zero: there are no scales."""
         return jnp.zeros(())
 
-    def draw(self, rng, num_draws, hidden, linear):
+    def draw(self, rng, num_draws, hidden, linear, output_scales=()):
         """Nothing."""
         return [], Scales(), {}
 

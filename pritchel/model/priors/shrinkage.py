@@ -51,12 +51,12 @@ class ShrinkagePrior(Prior):
         """Latents from the prior, (draws, 1, entries) each."""
         return {}
 
-    def start(self, hidden, linear):
+    def start(self, hidden, linear, output_scales=()):
         """Layer scales start at their prior and unit scales at its inverse, so that their product, all that the data
         ever see, starts at one: a smaller product lets the prior switch every unit off before the data have spoken.
         """
         layer = np.asarray(self.log_layer_scale_prior)
-        shared = Scales(layer, np.zeros(()), np.zeros(()) if linear else None)
+        shared = Scales(layer, np.zeros(output_scales), np.zeros(output_scales) if linear else None)
         return PriorStart(tuple(-float(value) for value in layer), shared, self.start_latents(hidden))
 
     def _priors(self) -> Scales:
@@ -84,7 +84,7 @@ class ShrinkagePrior(Prior):
             total += half_cauchy_log_density(value, self.log_unit_scale_prior[index : index + 1]).sum()
         return total
 
-    def draw(self, rng, num_draws, hidden, linear):
+    def draw(self, rng, num_draws, hidden, linear, output_scales=()):
         """Unit and layer scales layer by layer, the output's, the latents, the linear path's: priors that share a seed
         share all they have in common, as in the paper's figure of matched functions.
         """
@@ -96,9 +96,10 @@ class ShrinkagePrior(Prior):
         for index, width in enumerate(hidden):
             units.append(log_half_cauchy(self.log_unit_scale_prior[index], 1, width))
             layers.append(log_half_cauchy(self.log_layer_scale_prior[index], 1, 1))
-        output = log_half_cauchy(self.log_output_scale_prior, 1, 1)
+        of_outputs = (1, *(output_scales or (1,)))
+        output = log_half_cauchy(self.log_output_scale_prior, *of_outputs)
         latents = self.draw_latents(rng, num_draws, hidden)
-        of_linear = log_half_cauchy(self.log_linear_scale_prior, 1, 1) if linear else None
+        of_linear = log_half_cauchy(self.log_linear_scale_prior, *of_outputs) if linear else None
         return units, Scales(np.stack(layers), output, of_linear), latents
 
 

@@ -1,0 +1,111 @@
+"""Noise as the rows ask for it: constant and Gaussian, unless its spread depends on inputs or its tails are heavy."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
+from pritchel.model.likelihoods.continuous import PrecisionSettings
+from pritchel.model.likelihoods.heteroscedastic import HeteroscedasticLikelihood
+from pritchel.numerics import LOG_2PI, as_parameter, log_student_normalizer
+from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
+
+HEAVIEST = 0.5  # 1 / degrees of freedom: above two of them there is a variance
+TAIL_RATE = 10.0  # of the exponential prior of 1 / degrees of freedom: fewer than ten with a probability of 0.37
+START = 0.05  # twenty degrees of freedom
+
+
+class AdaptiveLikelihood(HeteroscedasticLikelihood):
+    r"""$y \sim t_{1/w}(f, e^{s/2}\gamma^{-1/2})$: a spread that may depend on the inputs, tails of unknown weight $w$.
+
+    $w \in (0, \frac12)$, one a target, has an exponential prior, cut off: it prefers Gaussian noise, $w = 0$, about as
+    much as the distance from that weighs. `params` are $\ln\gamma$ of all targets, then $\mathrm{logit}(2w)$. q holds
+    $w$ at a point.
+    """
+
+    def start(self, num_targets: int) -> Float[AnyArray, " params"]:
+        """Unit precision, and nearly Gaussian tails."""
+        tail = np.log(START / (HEAVIEST - START))
+        return as_parameter(np.repeat([0.0, tail], num_targets))
+
+    def deviations(self, params, num_rows):
+        """That of a precision; tails are known far less well."""
+        return np.where(np.arange(params.size) < params.size // 2, super().deviations(params, num_rows), 1.0)
+
+    def expected_log_density(
+        self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs
+    ) -> Float[AnyArray, " examples"]:
+        r"""The log density with $E[\gamma e^{-s}(y-f)^2]$ for the square, and $E[\ln\gamma - s]$: a bound by Jensen."""
+        return _log_student(params, *self._expected_square(params, targets, mean, var))
+
+    def log_density(self, params, targets, outputs):
+        r"""$\ln t_{1/w}(y \mid f, e^{s/2}\gamma^{-1/2})$."""
+        return _log_student(params, *self._square(params, targets, outputs))
+
+    def kl(self, params: Float[AnyArray, " params"]) -> Scalar:
+        """That of the precision, and minus the log density of the tails, a point."""
+        num = params.size // 2
+        return super().kl(params[:num]) - _log_tail_prior(params[num:])
+
+    def log_prior(self, params: Float[AnyArray, " params"]) -> Scalar:
+        """Of the log precision and of the tails' logit."""
+        num = params.size // 2
+        return super().log_prior(params[:num]) + _log_tail_prior(params[num:])
+
+    def noise_values(self, params):
+        """Scale at the mean precision, and degrees of freedom."""
+        num = params.shape[-1] // 2
+        return {"scale": np.exp(-0.5 * params[..., :num]), "dof": 1 / _tail(params[..., num:])}
+
+    def known_noise_values(self, params):
+        """The same: q has no more to say of either."""
+        return {name: value[:, None] for name, value in self.noise_values(params).items()}
+
+    def prior_noise_values(self, rng, num_draws, num_targets):
+        """Precisions and tails from the prior."""
+        precision = rng.gamma(float(self.prior_shape), 1 / float(self.prior_rate), (num_draws, num_targets))
+        cut = -np.expm1(-TAIL_RATE * HEAVIEST)
+        tail = -np.log1p(-cut * rng.random((num_draws, num_targets))) / TAIL_RATE
+        return {"scale": precision[:, None] ** -0.5, "dof": 1 / tail[:, None]}
+
+
+def _log_student(params: Any, log_precision: Any, square: Any) -> Any:
+    tail = _tail(params[params.size // 2 :])
+    of_square = 0.5 * (1 + tail) / tail * jnp.log1p(tail * square)
+    return (log_student_normalizer(tail) + 0.5 * (log_precision - LOG_2PI) - of_square).sum(-1)
+
+
+def _tail(logit: Any) -> Any:
+    return HEAVIEST / (1 + logit.__array_namespace__().exp(-logit))
+
+
+def _log_tail_prior(logit: Any) -> Any:
+    constant = float(np.log(HEAVIEST * TAIL_RATE) - np.log(-np.expm1(-TAIL_RATE * HEAVIEST)))
+    return (constant - TAIL_RATE * _tail(logit) - jnp.logaddexp(0.0, -logit) - jnp.logaddexp(0.0, logit)).sum()
+
+
+@likelihood("auto")
+@dataclasses.dataclass(frozen=True)
+class AdaptiveNoise(PrecisionSettings):
+    """Noise as the rows ask for it: constant and Gaussian, unless its spread depends on the inputs or tails are heavy.
+
+    Parameters
+    ----------
+    noise_prior : tuple of two floats
+        Shape and rate of the gamma prior on the noise precision, targets standardized.
+
+    Examples
+    --------
+    >>> from pritchel import AdaptiveNoise, HorseshoeRegressor
+    >>> HorseshoeRegressor(likelihood=AdaptiveNoise()).likelihood  # or likelihood="auto"
+    AdaptiveNoise()
+    """
+
+    kind = AdaptiveLikelihood
+
+    def build(self, start: LikelihoodStart) -> AdaptiveLikelihood:
+        """The likelihood for a table."""
+        return AdaptiveLikelihood(*self.precision_fields(start))
