@@ -19,8 +19,8 @@ from pritchel.cli.options import ESTIMATOR_OPTIONS
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.model import TableModel
 
-QUICK = ["--hidden", "8", "--inference", "variational", "--num-steps", "300", "--num-members", "1"]
-QUICK += ["--learning-rate", "0.05", "--num-draws", "30", "--family", "factorized"]
+SMALL = ["--hidden", "8", "--inference", "variational", "--family", "factorized"]
+QUICK = [*SMALL, "--num-steps", "300", "--num-members", "1", "--learning-rate", "0.05", "--num-draws", "30"]
 
 
 def run(*arguments, code=0, **options):
@@ -94,7 +94,7 @@ def test_a_sampled_fit_leaves_a_model_and_nothing_else(houses, tmp_path, monkeyp
     monkeypatch.setattr("pritchel.infer.checkpoint.EVERY_SECONDS", 0.0)
     houses.to_csv(tmp_path / "t.csv", index=False)
     words = ["--inference", "sampled", "--num-warmup", "20", "--num-samples", "20", "--num-leapfrogs", "2"]
-    words += ["--num-steps", "20", "--num-members", "1", "--hidden", "4", "-q"]
+    words += ["--num-steps", "20", "--num-members", "1", "--hidden", "4", "--family", "factorized", "-q"]
     run("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "m", *words)
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["m", "t.csv"]
     assert "Sampled inference" in run("inspect", tmp_path / "m").output
@@ -210,7 +210,7 @@ def test_mistakes_are_answered_with_a_sentence_and_a_code(workplace, tmp_path, m
 
 def test_rows_cut_short_are_named_and_few_rows_said(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i}.5,{i}\n" if i % 2 else f"{i}.5\n" for i in range(14)))
-    words = [*QUICK[:4], "--num-steps", "5", "--num-members", "1", "--num-draws", "5", "--holdout", "0"]
+    words = [*SMALL, "--num-steps", "5", "--num-members", "1", "--num-draws", "5", "--holdout", "0"]
     said = run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", *words).stderr
     assert "7 row(s) without a target, or cut short (row 1, 3, 5, 7, 9, ...)" in said
     assert "Only 7 rows are left" in said
@@ -271,7 +271,7 @@ def test_two_targets(houses, tmp_path):
 def test_fit_killed_then_resumed_is_the_fit_never_killed(workplace, tmp_path):
     """kill -9, as a machine that goes down would."""
     words = [sys.executable, "-m", "pritchel", "fit", workplace / "houses.csv", "-t", "price", "--json"]
-    words += [*QUICK[:4], "--num-members", "1", "--num-draws", "30", "--num-steps", "6000", "--seed", "3"]
+    words += [*SMALL, "--num-members", "1", "--num-draws", "30", "--num-steps", "6000", "--seed", "3"]
     environment = {**os.environ, "PRITCHEL_CHECKPOINT_SECONDS": "0"}
     process = subprocess.Popen([*words, "-o", tmp_path / "b"], env=environment, stdout=subprocess.DEVNULL)
     part = tmp_path / "b.partial" / "fit" / "member-1.safetensors"
@@ -292,7 +292,7 @@ def test_fit_killed_then_resumed_is_the_fit_never_killed(workplace, tmp_path):
 
 def test_ctrl_c_keeps_the_fit_so_far(workplace, tmp_path):
     words = [sys.executable, "-m", "pritchel", "fit", workplace / "houses.csv", "-t", "price", "-o", tmp_path / "m"]
-    words += [*QUICK[:4], "--num-members", "1", "--num-steps", "1000000"]
+    words += [*SMALL, "--num-members", "1", "--num-steps", "1000000"]
     environment = {**os.environ, "PRITCHEL_CHECKPOINT_SECONDS": "0"}
     process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     part = tmp_path / "m.partial" / "fit" / "member-1.safetensors"

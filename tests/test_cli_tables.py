@@ -13,6 +13,8 @@ from pritchel import TableModel
 from pritchel.cli import app
 
 BRIEF = [
+    "--family",
+    "factorized",
     "--hidden",
     "4",
     "--inference",

@@ -20,6 +20,8 @@ from tests.conftest import tiny
 from tests.test_cli import run
 
 SHORT = [
+    "--family",
+    "factorized",
     "--hidden",
     "4",
     "--inference",

@@ -55,7 +55,19 @@ def test_the_command_fine_tunes_text_classes(tmp_path):
 
     X, y = blobs(["no", "yes"])
     pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "answer": y}).to_csv(tmp_path / "t.csv", index=False)
-    quick = ["--hidden", "8", "--num-members", "1", "--num-steps", "300", "--learning-rate", "0.05", "-q"]
+    quick = [
+        "--hidden",
+        "8",
+        "--family",
+        "factorized",
+        "--num-members",
+        "1",
+        "--num-steps",
+        "300",
+        "--learning-rate",
+        "0.05",
+        "-q",
+    ]
     quick += ["--inference", "variational"]
     run("fit", tmp_path / "t.csv", "-t", "answer", "-o", tmp_path / "m", *quick)
     run("prune", tmp_path / "m", "-o", tmp_path / "s", "--fine-tune", "50", "--table", tmp_path / "t.csv")

@@ -39,6 +39,8 @@ def test_odd_names_can_be_fitted_inspected_scored_and_reported(tmp_path):
     words = [
         "-o",
         tmp_path / "m",
+        "--family",
+        "factorized",
         "--hidden",
         "3",
         "--inference",
