@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pritchel.model.likelihoods.categorical import Categorical
     from pritchel.model.likelihoods.gaussian import Gaussian
     from pritchel.model.likelihoods.heteroscedastic import Heteroscedastic
+    from pritchel.model.likelihoods.mixture import Mixture
     from pritchel.model.likelihoods.negative_binomial import NegativeBinomial
     from pritchel.model.likelihoods.poisson import Poisson
     from pritchel.model.likelihoods.student_t import StudentT
@@ -45,6 +46,7 @@ _HOMES = {
     "Gaussian": "model.likelihoods.gaussian",
     "StudentT": "model.likelihoods.student_t",
     "Heteroscedastic": "model.likelihoods.heteroscedastic",
+    "Mixture": "model.likelihoods.mixture",
     "Poisson": "model.likelihoods.poisson",
     "NegativeBinomial": "model.likelihoods.negative_binomial",
     "Categorical": "model.likelihoods.categorical",
@@ -74,6 +76,7 @@ __all__ = [
     "Horseshoe",
     "HorseshoeClassifier",
     "HorseshoeRegressor",
+    "Mixture",
     "NegativeBinomial",
     "NoiseReport",
     "Poisson",

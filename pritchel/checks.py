@@ -26,6 +26,13 @@ def check_number(name: str, value: Any, *, above: float = -np.inf, at_least: flo
         raise ValueError(f"{name} must be a number {' and '.join(bounds)}; got {value!r}.")
 
 
+def check_share(name: str, value: Any) -> float:
+    """A share is strictly between 0 and 1."""
+    if not isinstance(value, (float, int)) or not 0 < value < 1:
+        raise ValueError(f"{name} must be a number strictly between 0 and 1, as in 0.9; got {value!r}.")
+    return float(value)
+
+
 def check_integer(name: str, value: Any, *, at_least: int) -> None:
     """The value is a whole number that is large enough."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < at_least:
@@ -88,6 +95,16 @@ def check_numeric_targets(y: Any) -> None:
             where = row // (values.size // len(values))
             told = f"y must hold numbers; row {where} is {str(cell)!r}. For classes use HorseshoeClassifier."
             raise ValueError(told) from None
+
+
+def check_columns(targets: np.ndarray, num_rows: int, num_targets: int) -> np.ndarray:
+    """Targets to compare predictions with, (rows, targets); there are as many as predictions."""
+    targets = targets[:, None] if targets.ndim == 1 else targets
+    if targets.shape != (num_rows, num_targets):
+        raise ValueError(
+            f"y must have {num_rows} rows and {num_targets} target(s), as X and the fit have; got {targets.shape}."
+        )
+    return targets
 
 
 def check_labels(y: Any) -> None:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from pritchel.shapes import AnyArray, Scalar
 
 LOG_2PI = float(np.log(2 * np.pi))
+NUM_TILTS = 3  # steps towards the tightest of Knowles and Minka's bounds
 
 
 def as_parameter(values: np.ndarray) -> np.ndarray:
@@ -79,6 +80,22 @@ def log_student_normalizer(inverse_dof: Float[AnyArray, "*shape"]) -> Float[AnyA
         moved = moved / (1 + 2 * moved)
     square = moved**2
     return total - moved * (1 / 4 - square * (1 / 24 - square * (1 / 20 - square * (17 / 112))))
+
+
+def expected_log_softmax(
+    mean: Float[AnyArray, "*shape"], var: Float[AnyArray, "*shape"], axis: int
+) -> Float[AnyArray, "*shape"]:
+    r"""$E[z_k] - E[\ln\sum_j e^{z_j}]$ for independent $z_j \sim N(m_j, v_j)$, bounded from below.
+
+    The bound is Knowles and Minka's, $\frac12\sum a_j^2 v_j + \ln\sum e^{m_j + (1 - 2a_j)v_j/2}$ for the normalizer,
+    valid for any $a$; a few steps of $a \leftarrow \mathrm{softmax}(m + (1 - 2a)v/2)$ make it tight.
+    """
+    tilt = jax.nn.softmax(mean, axis=axis)
+    for _ in range(NUM_TILTS):
+        tilt = jax.nn.softmax(mean + 0.5 * (1 - 2 * tilt) * var, axis=axis)
+    tilt = jax.lax.stop_gradient(tilt)
+    tilted = jax.nn.logsumexp(mean + 0.5 * (1 - 2 * tilt) * var, axis=axis, keepdims=True)
+    return mean - 0.5 * (tilt**2 * var).sum(axis, keepdims=True) - tilted
 
 
 def gauss_hermite(num_nodes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -190,3 +190,10 @@ def test_custom_of_scikit_learn(model, discrete_model, transitions):
     assert model.num_actions is None
     brief = DynamicsModel(estimator=tiny(training__num_steps=5)).fit(states, actions, after)
     assert brief.fit(states[:, :1], actions, after[:, :1]).num_features_ == 1, "a fit starts anew"
+
+
+def test_outputs_that_are_no_means_are_refused():
+    states = np.zeros((5, 2))
+    for likelihood in ("mixture", "poisson"):
+        with pytest.raises(ValueError, match='give its estimator likelihood="gaussian"'):
+            DynamicsModel(estimator=tiny(likelihood=likelihood)).fit(states, np.zeros((5, 1)), states)

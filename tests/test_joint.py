@@ -61,6 +61,18 @@ DENSITIES = {
     "auto": lambda y, f, p: stats.t.logpdf(
         y, 2 * (1 + np.exp(-p[1:])), f[:, :1], np.exp(0.05 * f[:, 1:] - 0.5 * p[:1])
     ).sum(1),
+    "mixture": lambda y, f, p: np.log(  # three humps, the first at the function; all own parameters 0.3
+        sum(
+            weight * stats.norm.pdf(y[:, 0], f[:, 0] + place, np.exp(0.05 * f[:, 1 + hump] - 0.15))
+            for hump, (weight, place) in enumerate(
+                zip(
+                    special.softmax(np.c_[0 * y, 0.3 + 0.1 * f[:, 6:]], axis=1).T,
+                    np.c_[0 * y, 0.3 + 0.1 * f[:, 4:6]].T,
+                    strict=True,
+                )
+            )
+        )
+    ),
     "poisson": lambda y, f, p: stats.poisson.logpmf(y, np.exp(f + np.log(4 / 3))).sum(1),
     "negative_binomial": lambda y, f, p: stats.nbinom.logpmf(
         y, np.exp(p), np.exp(p) / (np.exp(p) + np.exp(f + np.log(4 / 3)))

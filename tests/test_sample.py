@@ -1,5 +1,7 @@
 """Sampling: coordinates against dense Jacobians, chains against the prior, and what is made of draws."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,8 +13,9 @@ from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.guide.network import draw_noise_shapes, draw_unknowns
 from pritchel.infer.coordinates import fill, filled_widths, start_chain
+from pritchel.infer.elbo import Batch
 from pritchel.infer.options import Options
-from pritchel.infer.sample import SamplingPlan, sample_members
+from pritchel.infer.sample import Chain, SamplingPlan, sample_members
 from pritchel.infer.trial import Execution
 from pritchel.model.joint import log_joint, log_prior, stacked_weights, take_units, weights_of
 from pritchel.model.likelihoods import LikelihoodStart
@@ -98,7 +101,7 @@ def test_without_data_draws_are_the_priors():
     member = Member.unpruned(model, jax.tree.map(np.asarray, guide))
     batch = table_batch()
     nothing = Dataset(*(np.asarray(part, np.float32) for part in batch[:2]), np.zeros(len(batch.inputs), np.float32))
-    plan = SamplingPlan(500, 4000, 12, 0.8, 4000)
+    plan = SamplingPlan(0, 500, 4000, 12, 0.8, 4000)
     ((sampled, result),) = sample_members([member], nothing, plan, 0)
     assert result.acceptance[500:].mean() > 0.5
     for values, mean, var in (
@@ -304,6 +307,9 @@ def test_auto_says_what_it_picked_and_why():
     plan, why = options.sampling_plan(19_000, 40_000, 60)
     assert plan is None
     assert "more than 180 s" in why
+    late, _ = dataclasses.replace(options, likelihood=AdaptiveNoise()).sampling_plan(500, 400, 60)
+    assert late is not None
+    assert (late.num_early, late.num_warmup, late.num_samples) == (100, 300, 200)
 
 
 def test_chains_of_large_tables_are_shorter_unless_told():
@@ -350,10 +356,29 @@ def test_draws_behind_answers_are_spread_over_the_chain():
     assert len(order) == 50
 
 
+def test_a_chain_finds_the_mean_first():
+    """Its first iterations are those of constant, Gaussian noise; then it stands still once, to learn the density."""
+    _, start = started(likelihood=adaptive())
+    chain = Chain(start, Batch(*table_batch()), SamplingPlan(4, 20, 6, 3, 0.8, 6), (0,))
+    chain.is_kept[:] = True
+    while chain.done < chain.num_iterations:
+        chain.run_chunk()
+    positions, told = jnp.concatenate(chain.positions), np.concatenate(chain.trace)[:, 0]
+
+    def density(progress, at=positions):
+        return np.asarray(jax.vmap(lambda one: start.coordinates.log_density(one, *chain.batch, progress))(at))
+
+    early, full = density(0.0), density(1.0)
+    np.testing.assert_allclose(told[:4], early[:4], rtol=1e-4)
+    np.testing.assert_allclose(told[4:], full[4:], rtol=1e-4)
+    assert np.abs(early - full).min() > 0.01
+    np.testing.assert_allclose(positions[4], positions[3], atol=1e-6)
+
+
 def test_chains_run_side_by_side_as_they_do_alone(table, sampled):
     members = [member._replace(draws=None) for member in sampled.posterior_.members]
     data = sampled._train_data
-    plan = SamplingPlan(20, 10, 3, 0.8, 10)
+    plan = SamplingPlan(0, 20, 10, 3, 0.8, 10)
     alone, together = (sample_members(members, data, plan, 3, Execution(n_jobs)) for n_jobs in (1, 2))
     for (first, _), (second, _) in zip(alone, together, strict=True):
         np.testing.assert_array_equal(first.draws.output, second.draws.output)

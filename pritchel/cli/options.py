@@ -63,6 +63,7 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("prior__slab_sharing", str, "One slab a network, layer or unit.", PRIOR),
     EstimatorOption("likelihood__noise_prior", _numbers, "Shape,rate of the gamma on the noise precision.", PRIOR),
     EstimatorOption("likelihood__dof", float, "Degrees of freedom of Student-t noise.", PRIOR),
+    EstimatorOption("likelihood__num_humps", int, "Most humps of a mixture's noise.", PRIOR),
     EstimatorOption("class_weight", str, "For classes: balanced.", TRAINING),
     EstimatorOption("label_noise", float, "Share of the labels that may be wrong.", PRIOR),
     EstimatorOption("prior__half_cauchy", str, "auxiliary (the paper's bound) or exact.", PRIOR),

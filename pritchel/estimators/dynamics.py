@@ -14,6 +14,7 @@ from pritchel import checks
 from pritchel.estimators.dynamics_draws import Dynamics, Plan, in_raw_units, network_inputs, rollouts, tidy
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.estimators.typed import Seed, float_array, seed_of, unfitted
+from pritchel.model.likelihoods.continuous import PrecisionLikelihood
 
 
 class DynamicsModel(BaseEstimator):
@@ -74,6 +75,11 @@ class DynamicsModel(BaseEstimator):
             raise ValueError(f"next_states must be shaped like states, {states.shape}; got {after.shape}.")
         difference = tidy(after - states, self._angles)
         estimator = HorseshoeRegressor(likelihood="gaussian") if self.estimator is None else unfitted(self.estimator)
+        if not issubclass(kind := estimator.likelihood_settings().kind, PrecisionLikelihood):
+            raise ValueError(
+                "a DynamicsModel steps by the network's outputs, which must be mean differences: give its estimator "
+                f'likelihood="gaussian", "auto", "student_t" or "heteroscedastic"; got {kind.__name__}.'
+            )
         self.estimator_ = estimator.fit(network_inputs(states, actions, self.num_actions, self._angles), difference)
         self.num_features_ = states.shape[1]
         return self

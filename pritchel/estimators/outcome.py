@@ -75,7 +75,12 @@ def collapse(posterior: Posterior, data: Dataset) -> bool:
     """Whether the fit predicts its own rows no better than a constant does; warns where it is so."""
     rows = np.linspace(0, len(data.inputs) - 1, min(len(data.inputs), MAX_COLLAPSE_ROWS)).astype(int)
     sample, standardizer = data.take(rows), posterior.standardizer
-    mean, _ = posterior.mean_std(standardizer.unscale_inputs(sample.inputs))
-    predictions = mean if posterior.likelihood.has_classes else standardizer.scale_targets(mean)
-    observed = posterior.likelihood.as_numbers(sample.targets.astype(np.float64))
-    return warn_if_collapsed(observed, predictions, sample.weights.astype(np.float64))
+    inputs, observed = standardizer.unscale_inputs(sample.inputs), sample.targets.astype(np.float64)
+    weights = sample.weights.astype(np.float64)
+    if not posterior.likelihood.standardizes:
+        mean, _ = posterior.mean_std(inputs)
+        predictions = mean if posterior.likelihood.has_classes else standardizer.scale_targets(mean)
+        return warn_if_collapsed(posterior.likelihood.as_numbers(observed), predictions, weights)
+    told = posterior.compare(inputs, standardizer.target_mean + standardizer.target_scale * observed)
+    log_density = told.log_density + np.log(standardizer.target_scale)
+    return warn_if_collapsed(observed, standardizer.scale_targets(told.mean), weights, log_density)

@@ -173,7 +173,7 @@ FITTED = parts(
         "members": each(parts(dict.fromkeys(Member._fields, anything))),
         "units_kept": each(each(whole)),
         "sampling_report": SAMPLING,
-        "noise_report": maybe(each(sequence(number, number, number, maybe(number)))),
+        "noise_report": maybe(each(sequence(number, number, number, maybe(number), number))),
         "prune_reports": maybe(each(sequence(each(whole), each(whole), number, number))),
     }
 )

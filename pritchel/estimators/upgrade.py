@@ -46,7 +46,16 @@ def upgraded(spec: dict[str, Any]) -> dict[str, Any]:
         spec = _from_1(spec)
     if spec["format_version"] < 3:
         spec = _from_2(spec)
-    return _from_3(spec) if spec["format_version"] < 4 else spec
+    if spec["format_version"] < 4:
+        spec = _from_3(spec)
+    return _from_4(spec) if spec["format_version"] < 5 else spec
+
+
+def _from_4(spec: dict[str, Any]) -> dict[str, Any]:
+    """Before noise could have humps: it has one."""
+    noise = spec["fitted"]["noise_report"]
+    told = None if noise is None else [[*target, 1.0] for target in noise]
+    return spec | {"fitted": spec["fitted"] | {"noise_report": told}}
 
 
 def _from_3(spec: dict[str, Any]) -> dict[str, Any]:

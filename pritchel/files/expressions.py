@@ -60,6 +60,11 @@ class ExpressionOps:
         return Expression("Exp", (value,), value.shape[-1])
 
     @staticmethod
+    def clip(value: Expression, low: float, high: float) -> Expression:
+        """Held between two numbers."""
+        return Expression("Clip", (value, low, high), value.shape[-1])
+
+    @staticmethod
     def sigmoid(value: Expression) -> Expression:
         """Logistic function."""
         return Expression("Sigmoid", (value,), value.shape[-1])
@@ -95,6 +100,9 @@ def as_source(value: Expression, arrays: dict[str, np.ndarray]) -> str:
     if value.kind == "Slice":
         inner, start, stop = value.arguments
         return f"{as_source(inner, arrays)}[..., {start}:{stop}]"
+    if value.kind == "Clip":
+        inner, low, high = value.arguments
+        return f"np.clip({as_source(inner, arrays)}, {low!r}, {high!r})"
     parts = [as_source(part, arrays) for part in value.arguments]
     if value.kind == "Concat":
         return f"np.concatenate([{', '.join(parts)}], -1)"

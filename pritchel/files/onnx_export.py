@@ -150,6 +150,9 @@ def _emit(graph: _Graph, value: Expression, outputs: str) -> str:
         inner, *ends = value.arguments
         start, stop = (graph.constant(np.asarray([end], np.int64)) for end in ends)
         return graph.add("Slice", _emit(graph, inner, outputs), start, stop, graph.constant(np.asarray([-1], np.int64)))
+    if value.kind == "Clip":
+        inner, *ends = value.arguments
+        return graph.add("Clip", _emit(graph, inner, outputs), *map(graph.constant, map(np.float32, ends)))
     parts = [_emit(graph, part, outputs) for part in value.arguments]
     attributes: dict[str, Any] = {"axis": -1} if value.kind in ("Concat", "Softmax") else {}
     return graph.add(value.kind, *parts, **attributes)

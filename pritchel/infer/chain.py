@@ -11,6 +11,7 @@ from pritchel.infer.coordinates import Coordinates
 from pritchel.infer.elbo import Batch
 
 FIRST_STEP_SIZE = 0.02  # in deviations of the guide; adaptation takes it from there
+STANDSTILL = 1e-9  # the step size of an iteration that only finds out what the density is
 METRIC_MEMORY = 10.0  # iterations that the metric so far counts for when a window renews it
 
 
@@ -21,6 +22,8 @@ class Iterations(NamedTuple):
     num_leapfrogs: Any
     stage: Any  # 0: adapts the step size, 1: the metric too, 2: nothing
     is_window_end: Any
+    progress: Any  # 0: the likelihood counts as at the beginning of a fit, 1: in full
+    is_changed: Any  # whether it is another than that of the iteration before, whose density is then of no use
 
 
 class Trace(NamedTuple):
@@ -32,15 +35,22 @@ class Trace(NamedTuple):
     is_divergent: Any
 
 
-def schedule(num_warmup: int, num_samples: int, mean_leapfrogs: int, rng: np.random.Generator) -> Iterations:
-    """All iterations of a chain: Stan's windows, then draws; trajectories of random length, so that none resonates."""
+def schedule(
+    num_early: int, num_warmup: int, num_samples: int, mean_leapfrogs: int, rng: np.random.Generator
+) -> Iterations:
+    """All iterations of a chain: Stan's windows, then draws; trajectories of random length, so that none resonates.
+
+    The likelihood comes in full after `num_early` of them.
+    """
     from blackjax.adaptation.window_adaptation import build_schedule
 
     total = num_warmup + num_samples
     windows = np.asarray(build_schedule(num_warmup)) if num_warmup else np.zeros((0, 2), int)
     windows = np.concatenate([windows, np.tile([2, 0], (num_samples, 1))]).astype(np.int32)
     lengths = rng.integers(1, 2 * mean_leapfrogs, total).astype(np.int32)
-    return Iterations(np.arange(total, dtype=np.int32), lengths, windows[:, 0], windows[:, 1])
+    number = np.arange(total, dtype=np.int32)
+    progress = (number >= num_early).astype(np.float32)
+    return Iterations(number, lengths, windows[:, 0], windows[:, 1], progress, (number == num_early) & (number > 0))
 
 
 def _adaptation(target_acceptance: Any) -> tuple[Any, Any]:
@@ -56,11 +66,8 @@ def start_state(position: np.ndarray, deviations: np.ndarray) -> tuple[Any, ...]
     Made on the host, so that nothing is compiled for it. The density and its gradient are not known there: with none,
     the first trajectory sets out straight along its momentum, and wherever it ends is taken.
     """
-    from blackjax.mcmc.hmc import HMCState
-
     (start_step, _, _), (start_metric, _, _) = _adaptation(0.5)
-    chain = HMCState(position, -np.inf, np.zeros_like(position))
-    state = (chain, start_step(np.float32(FIRST_STEP_SIZE)), start_metric(len(position), deviations**2))
+    state = (_unknown(position), start_step(np.float32(FIRST_STEP_SIZE)), start_metric(len(position), deviations**2))
     return jax.tree.map(lambda leaf: np.asarray(leaf, np.int32 if isinstance(leaf, int) else np.float32), state)
 
 
@@ -79,7 +86,6 @@ def run_chunk(
 
     kernel = hmc.build_kernel()
     (start_step, update_step, last_step), (_, update_metric, end_window) = _adaptation(target_acceptance)
-    log_density = partial(_log_density, coordinates, batch)
     key = jax.random.wrap_key_data(key_data)
 
     def renew(adapting):
@@ -90,9 +96,12 @@ def run_chunk(
         (chain, step, metric), trace = carry
         at = jax.tree.map(lambda leaf: leaf[index], iterations)
         step_size: Any = jnp.where(at.stage == 2, last_step(step), jnp.exp(step.log_step_size))
+        step_size = jnp.where(at.is_changed, STANDSTILL, step_size)
+        chain = _where(at.is_changed, _unknown(chain.position), chain)
+        log_density = partial(_log_density, coordinates, batch, at.progress)
         own_key = jax.random.fold_in(key, at.number)
         chain, info = kernel(own_key, chain, log_density, step_size, metric.inverse_mass_matrix, at.num_leapfrogs)
-        step = _where(at.stage < 2, update_step(step, info.acceptance_rate), step)
+        step = _where((at.stage < 2) & ~at.is_changed, update_step(step, info.acceptance_rate), step)
         metric = _where(at.stage == 1, update_metric(metric, chain.position), metric)
         step, metric = jax.lax.cond(at.is_window_end == 1, renew, lambda same: same, (step, metric))
         told = Trace(chain.position, chain.logdensity, info.acceptance_rate, info.is_divergent)
@@ -104,8 +113,15 @@ def run_chunk(
     return jax.lax.fori_loop(0, num_iterations, body, (state, empty))
 
 
-def _log_density(coordinates: Coordinates, batch: Batch, position: Any) -> Any:
-    return coordinates.log_density(position, *batch)
+def _unknown(position: Any) -> Any:
+    """A chain that knows where it is, and not how likely that is; wherever it gets to next is taken."""
+    from blackjax.mcmc.hmc import HMCState
+
+    return HMCState(position, -np.inf, 0 * position)
+
+
+def _log_density(coordinates: Coordinates, batch: Batch, progress: Any, position: Any) -> Any:
+    return coordinates.log_density(position, *batch, progress)
 
 
 def _where(condition: Any, yes: Any, no: Any) -> Any:

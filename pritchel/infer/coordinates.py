@@ -52,13 +52,20 @@ class Coordinates(eqx.Module):
         moved = _map_matrices(lambda part, log: part if log is None else part * namespace.exp(log), unknowns, stretch)
         return namespace.concatenate([leaf.ravel() for leaf in jax.tree.leaves(self._free(moved))])
 
-    def log_density(self, position: AnyArray, inputs: AnyArray, targets: AnyArray, weights: AnyArray) -> Scalar:
-        """ln p(y, everything unknown) as a density over positions, for rows that count `weights` times."""
+    def log_density(
+        self, position: AnyArray, inputs: AnyArray, targets: AnyArray, weights: AnyArray, progress: Scalar | float = 1.0
+    ) -> Scalar:
+        """ln p(y, everything unknown) as a density over positions, for rows that count `weights` times.
+
+        At a `progress` below 1, with as much of the likelihood as a fit of that progress has.
+        """
         unknowns, volume = self.unknowns(position)
         made = weights_of(self.model, unknowns)
         hidden = tuple(matrix * alive for matrix, alive in zip(made.hidden, self.is_alive, strict=True))
         outputs = forward(made._replace(hidden=hidden), inputs, self.model.activation)
-        per_row = self.model.likelihood.log_density(unknowns.likelihood, targets, outputs)
+        likelihood, sure = self.model.likelihood, 0 * outputs
+        params, outputs, _ = likelihood.while_training(unknowns.likelihood, outputs, sure, progress)
+        per_row = likelihood.log_density(params, targets, outputs)
         return (weights * per_row).sum() + log_prior(self.model, unknowns) + volume
 
     def _log_stretch(self, unknowns: Unknowns) -> Weights:

@@ -11,6 +11,7 @@ from pritchel.model.joint import stacked_weights
 from pritchel.numerics import gauss_hermite
 
 COLLAPSE_RATIO = 0.98
+TELLING = 0.1  # nats a row by which a density is ahead of a constant one where the mean is not
 
 
 class CollapseWarning(UserWarning):
@@ -21,12 +22,21 @@ class FitWarning(UserWarning):
     """The fit ended in a way worth knowing: interrupted, or with steps skipped."""
 
 
-def warn_if_collapsed(targets: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> bool:
-    """Warn, and say what to try, where predictions of standardized targets are no better than their mean."""
+def warn_if_collapsed(
+    targets: np.ndarray, predictions: np.ndarray, weights: np.ndarray, log_density: np.ndarray | None = None
+) -> bool:
+    """Warn, and say what to try, where predictions of standardized targets are no better than their mean.
+
+    Not where the predictive density, if given, says more of them than a Gaussian does that is the same for all rows.
+    """
     share = weights / weights.sum()
     constant = share @ (targets - share @ targets) ** 2
     fitted = share @ (targets - predictions) ** 2
-    is_collapsed = bool(np.any((fitted > COLLAPSE_RATIO**2 * constant) & (constant > 0)))
+    is_bad = (fitted > COLLAPSE_RATIO**2 * constant) & (constant > 0)
+    if log_density is not None:
+        of_constant = -0.5 * (1 + np.log(2 * np.pi * np.maximum(constant, np.finfo(float).tiny)))
+        is_bad &= share @ log_density < of_constant + TELLING
+    is_collapsed = bool(np.any(is_bad))
     if is_collapsed:
         warnings.warn(
             "The fit is no better than the constant predictor: its training RMSE is "

@@ -9,6 +9,7 @@ from pritchel.posterior.predict import Posterior
 
 MAX_ROWS = 1000
 STEADY = 1.25  # the widest nine tenths of rows may differ by so much and still be called the same
+ONE_HUMP = 1.05  # up to here rows are said to have one
 GAUSSIAN_DOF = 15.0  # from here on tails are called Gaussian
 
 
@@ -19,6 +20,7 @@ class TargetNoise(NamedTuple):
     least: float  # a row in twenty has less
     most: float  # a row in twenty has more
     dof: float | None  # degrees of freedom of the tails; None: they are Gaussian
+    humps: float = 1.0  # of a row, on average
 
     @property
     def is_constant(self) -> bool:
@@ -30,7 +32,8 @@ class TargetNoise(NamedTuple):
         if not self.is_constant:
             where = f"{self.least:.3g} to {self.most:.3g} for nine rows in ten"
         tails = "Gaussian tails" if self.dof is None else f"tails of {self.dof:.1f} degrees of freedom"
-        return f"standard deviation {self.spread:.3g}, {where}; {tails}"
+        humps = f"; {self.humps:.1f} humps a row" if self.humps > ONE_HUMP else ""
+        return f"standard deviation {self.spread:.3g}, {where}; {tails}{humps}"
 
 
 class NoiseReport(tuple):
@@ -55,11 +58,8 @@ def report_noise(posterior: Posterior, data: Dataset) -> NoiseReport | None:
     if not posterior.likelihood.standardizes:
         return None
     rows = np.linspace(0, len(data.inputs) - 1, min(len(data.inputs), MAX_ROWS)).astype(int)
-    spread, dof = posterior.noise(posterior.standardizer.unscale_inputs(data.inputs[rows]))
+    spread, humps, dof = posterior.noise(posterior.standardizer.unscale_inputs(data.inputs[rows]))
     least, middle, most = np.quantile(spread, (0.05, 0.5, 0.95), axis=0)
-    return NoiseReport(
-        [
-            TargetNoise(float(middle[i]), float(least[i]), float(most[i]), None if d >= GAUSSIAN_DOF else float(d))
-            for i, d in enumerate(dof)
-        ]
-    )
+    tails = [None if of_target >= GAUSSIAN_DOF else float(of_target) for of_target in dof]
+    figures = zip(*(part.tolist() for part in (middle, least, most)), tails, humps.mean(0).tolist(), strict=True)
+    return NoiseReport([TargetNoise(*of_target) for of_target in figures])

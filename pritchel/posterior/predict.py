@@ -22,6 +22,7 @@ from pritchel.posterior.draws import (
     take_turns,
 )
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile
+from pritchel.posterior.region import density_regions
 
 MAX_CACHED_BYTES = 2**28
 MAX_CHUNK_FLOATS = 2**22
@@ -78,13 +79,17 @@ class Posterior:
         mean, *spread = (np.concatenate(column) for column in zip(*parts, strict=True))
         return mean, Uncertainty(*spread)
 
-    def noise(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Standard deviation of each row's noise, (rows, targets), and the tails' degrees of freedom, (targets,)."""
-        spread, dof = [], np.full(len(self.standardizer.target_mean), np.inf)
+    def noise(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Each row's noise: its standard deviation and its humps, (rows, targets); the tails' degrees of freedom.
+
+        Those are (targets,).
+        """
+        spread, humps, dof = [], [], np.full(len(self.standardizer.target_mean), np.inf)
         for components in self._components(inputs, self.num_draws, ()):
             spread.append(np.sqrt(components.var.mean(0)))
+            humps.append(np.broadcast_to(components.num_humps, components.mean.shape).mean(0))
             dof = np.median(np.broadcast_to(components.dof, (len(components.mean), 1, len(dof))), axis=(0, 1))
-        return np.concatenate(spread), dof
+        return np.concatenate(spread), np.concatenate(humps), dof
 
     def log_density(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """ln of the mean over draws of the density: one value a row, targets taken jointly."""
@@ -122,6 +127,14 @@ class Posterior:
         for components in self._components(inputs, self.num_draws, ()):
             parts.append(np.stack([mixed_quantile(components, level) for level in levels], -1))
         return np.concatenate(parts)
+
+    def regions(self, inputs: np.ndarray, coverage: float) -> list[list[np.ndarray]]:
+        """Highest-density regions, a list of targets for each row: (intervals, 2) each."""
+        return [
+            row
+            for components in self._components(inputs, self.num_draws, ())
+            for row in density_regions(components, coverage)
+        ]
 
     def entropies(self, inputs: np.ndarray) -> Uncertainty:
         """Of a class: the entropy of the mixture, the mean of the draws' entropies, and what lies between."""

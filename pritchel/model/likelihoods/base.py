@@ -44,6 +44,7 @@ class Components:
     mean: np.ndarray
     var: np.ndarray
     dof: np.ndarray | float = np.inf  # of the tails, where they are a Student-t's
+    num_humps: np.ndarray | int = 1  # that have a weight worth the name
 
     def log_density(self, values: np.ndarray) -> np.ndarray:
         """Log density, or probability, of each component."""
@@ -54,7 +55,7 @@ class Components:
         raise NotImplementedError
 
     def quantile(self, level: float) -> np.ndarray:
-        """The components' own quantiles, between which the mixture's lies."""
+        """Values, on a leading axis, between which their mixture's quantile lies: as a rule the components' own."""
         raise NotImplementedError
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:
@@ -68,6 +69,7 @@ class Likelihood(eqx.Module):
     standardizes: ClassVar[bool] = True  # whether targets are standardized before the likelihood sees them
     has_counts: ClassVar[bool] = False  # whether targets count something: 0, 1, 2, ...
     has_classes: ClassVar[bool] = False  # whether targets are indices of classes
+    mean_first: ClassVar[bool] = False  # whether fits and chains begin without a part of it: see `while_training`
 
     @classmethod
     def check_targets(cls, targets: np.ndarray) -> None:
@@ -89,9 +91,14 @@ class Likelihood(eqx.Module):
         """What an output of one stands for, beside the others."""
         return np.ones(self.num_outputs(num_targets))
 
-    def while_training(self, mean: Outputs, var: Outputs, progress: Scalar | float) -> tuple[Outputs, Outputs]:
-        """Moments of the outputs as they count after a part `progress` of the training: some may come late."""
-        return mean, var
+    def while_training(
+        self, params: Float[AnyArray, "*params"], mean: Outputs, var: Outputs, progress: Scalar | float
+    ) -> tuple[Float[AnyArray, "*params"], Outputs, Outputs]:
+        """Own parameters and moments of the outputs as they count after a part of a fit or chain: some may come late.
+
+        All do at a `progress` of 1.
+        """
+        return params, mean, var
 
     def start(self, num_targets: int) -> Float[AnyArray, "*params"]:
         """Starting values of the likelihood's own parameters; none unless it says otherwise."""
@@ -122,7 +129,7 @@ class Likelihood(eqx.Module):
         return np.full(params.size, min(1.0, np.sqrt(2 / max(num_rows, 1.0))))
 
     def noise_values(self, params: np.ndarray) -> dict[str, np.ndarray]:
-        """Numbers that each draw's components need besides its outputs: (targets,) each."""
+        """Numbers that each draw's components need besides its outputs: (targets,) each, or a multiple of that."""
         return {}
 
     def known_noise_values(self, params: np.ndarray) -> dict[str, np.ndarray]:
@@ -138,8 +145,8 @@ class Likelihood(eqx.Module):
     def moments(self, outputs: Any, values: dict[str, Any], ops: Any) -> tuple[Any, Any]:
         """Mean and variance of y given the outputs (..., outputs), in the units that the likelihood sees.
 
-        Written with arithmetic, slices of the last axis and `ops.exp`, `ops.sigmoid`, `ops.softmax` alone, so that
-        exports can follow it.
+        Written with arithmetic, slices of the last axis and the functions of `ops` alone, so that exports can follow
+        it: see `NumpyOps`.
         """
 
     @abstractmethod
@@ -153,6 +160,7 @@ class NumpyOps:
     """`ops` for arrays."""
 
     exp = staticmethod(np.exp)
+    clip = staticmethod(np.clip)
 
     @staticmethod
     def sigmoid(values: np.ndarray) -> np.ndarray:

@@ -16,11 +16,16 @@ from pritchel.model.likelihoods.continuous import (
     student_inflation,
 )
 from pritchel.numerics import LOG_2PI, log_normal_moment
-from pritchel.shapes import AnyArray, Outputs, Targets
+from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 UNIT = 0.1  # log variance that an output of one stands for: by default it is nearly constant
 LARGEST = 500.0  # log variance that predictions go to: draws of the prior know no limit, numbers do
 SILENT, HEARD = 0.5, 0.6  # the part of the training before the second outputs count, and after which they do in full
+
+
+def heard(progress: Scalar | float) -> Scalar:
+    """By how much what comes late counts."""
+    return jnp.clip((progress - SILENT) / (HEARD - SILENT), 0.0, 1.0)
 
 
 class HeteroscedasticLikelihood(PrecisionLikelihood):
@@ -28,8 +33,11 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
 
     $\gamma$ is Gaussian noise's own precision. Every output has a scale of its own under the prior's half-Cauchy, so
     that a noise without a pattern costs nothing: its scale shrinks, $s$ goes to zero, and Gaussian noise is left. The
-    mean is found first: until the KL weight has climbed, by default, $s$ is taken for zero.
+    mean is found first: until the KL weight has climbed, by default, $s$ is taken for zero; so it is at the beginning
+    of a chain.
     """
+
+    mean_first = True
 
     @property
     def predictive_dof(self) -> float:
@@ -53,12 +61,10 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
         """Second ones are in tenths of a nat."""
         return np.repeat([1.0, UNIT], num_targets)
 
-    def while_training(self, mean, var, progress):
+    def while_training(self, params, mean, var, progress):
         """The second outputs come late."""
-        num = mean.shape[-1] // 2
-        heard = jnp.clip((progress - SILENT) / (HEARD - SILENT), 0.0, 1.0)
-        gate = jnp.where(np.arange(2 * num) < num, 1.0, heard).astype(mean.dtype)
-        return gate * mean, gate**2 * var
+        gate = jnp.where(np.arange(mean.shape[-1]) < mean.shape[-1] // 2, 1.0, heard(progress)).astype(mean.dtype)
+        return params, gate * mean, gate**2 * var
 
     def expected_log_density(
         self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs
