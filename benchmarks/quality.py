@@ -6,7 +6,8 @@
 Sizes: `protocol`, the 50 units (protein: 100) in one network that published scores were obtained with, and
 `default`, the two layers of 100 that `HorseshoeRegressor()` offers, variational; `sampled`, the same pruned and
 sampled, which is what it does with a table that is not large. Noise is Gaussian in these; `variational adaptive` and
-`adaptive` have noise as the rows ask for it, the latter is what `HorseshoeRegressor()` does.
+`adaptive` have noise as the rows ask for it, the latter is what `HorseshoeRegressor()` does; `mixture` has noise of
+several humps.
 Settings were chosen on splits 0 to 4. Every finished split is saved at once in results/quality_runs.jsonl; a second
 call goes on from there (`--fresh` forgets it).
 """
@@ -39,9 +40,11 @@ SIZES = {
     "sampled": lambda name: {"inference": "sampled", "likelihood": "gaussian"},
     "variational adaptive": lambda name: {"inference": "variational", "likelihood": "auto"},
     "adaptive": lambda name: {"inference": "auto", "likelihood": "auto"},
+    "mixture": lambda name: {"inference": "auto", "likelihood": "mixture"},
 }
 TITLES = {
     "adaptive": "The defaults: pruned and sampled, adaptive noise",
+    "mixture": "The same with noise of several humps",
     "sampled": "Default sizes, pruned and sampled, Gaussian noise",
     "variational adaptive": "Default sizes, variational, adaptive noise",
     "default": "Default sizes, variational, Gaussian noise",
