@@ -45,10 +45,9 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from pritchel import HorseshoeClassifier, Training
+    >>> from pritchel import HorseshoeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> short = Training(num_steps=500)
-    >>> model = HorseshoeClassifier(hidden=(10,), num_members=1, training=short, random_state=0)
+    >>> model = HorseshoeClassifier.fast(hidden=(10,), random_state=0)
     >>> bool(model.fit(X, y).score(X, y) > 0.9)
     True
     """

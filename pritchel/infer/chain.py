@@ -22,8 +22,8 @@ class Iterations(NamedTuple):
     num_leapfrogs: Any
     stage: Any  # 0: adapts the step size, 1: the metric too, 2: nothing
     is_window_end: Any
-    progress: Any  # 0: the likelihood counts as at the beginning of a fit, 1: in full
-    is_changed: Any  # whether it is another than that of the iteration before, whose density is then of no use
+    is_early: Any  # whether the likelihood counts as it does at first
+    is_changed: Any  # whether it did so in the iteration before, whose density is then of no use
 
 
 class Trace(NamedTuple):
@@ -49,8 +49,8 @@ def schedule(
     windows = np.concatenate([windows, np.tile([2, 0], (num_samples, 1))]).astype(np.int32)
     lengths = rng.integers(1, 2 * mean_leapfrogs, total).astype(np.int32)
     number = np.arange(total, dtype=np.int32)
-    progress = (number >= num_early).astype(np.float32)
-    return Iterations(number, lengths, windows[:, 0], windows[:, 1], progress, (number == num_early) & (number > 0))
+    is_changed = (number == num_early) & (number > 0)
+    return Iterations(number, lengths, windows[:, 0], windows[:, 1], number < num_early, is_changed)
 
 
 def _adaptation(target_acceptance: Any) -> tuple[Any, Any]:
@@ -98,7 +98,7 @@ def run_chunk(
         step_size: Any = jnp.where(at.stage == 2, last_step(step), jnp.exp(step.log_step_size))
         step_size = jnp.where(at.is_changed, STANDSTILL, step_size)
         chain = _where(at.is_changed, _unknown(chain.position), chain)
-        log_density = partial(_log_density, coordinates, batch, at.progress)
+        log_density = partial(_log_density, coordinates, batch, at.is_early)
         own_key = jax.random.fold_in(key, at.number)
         chain, info = kernel(own_key, chain, log_density, step_size, metric.inverse_mass_matrix, at.num_leapfrogs)
         step = _where((at.stage < 2) & ~at.is_changed, update_step(step, info.acceptance_rate), step)
@@ -120,8 +120,8 @@ def _unknown(position: Any) -> Any:
     return HMCState(position, -np.inf, 0 * position)
 
 
-def _log_density(coordinates: Coordinates, batch: Batch, progress: Any, position: Any) -> Any:
-    return coordinates.log_density(position, *batch, progress)
+def _log_density(coordinates: Coordinates, batch: Batch, is_early: Any, position: Any) -> Any:
+    return coordinates.log_density(position, *batch, is_early)
 
 
 def _where(condition: Any, yes: Any, no: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pritchel.guide.member import Member
@@ -53,18 +54,20 @@ class Coordinates(eqx.Module):
         return namespace.concatenate([leaf.ravel() for leaf in jax.tree.leaves(self._free(moved))])
 
     def log_density(
-        self, position: AnyArray, inputs: AnyArray, targets: AnyArray, weights: AnyArray, progress: Scalar | float = 1.0
+        self, position: AnyArray, inputs: AnyArray, targets: AnyArray, weights: AnyArray, is_early: Any = False
     ) -> Scalar:
         """ln p(y, everything unknown) as a density over positions, for rows that count `weights` times.
 
-        At a `progress` below 1, with as much of the likelihood as a fit of that progress has.
+        Early, only with as much of the likelihood as a chain begins with.
         """
         unknowns, volume = self.unknowns(position)
         made = weights_of(self.model, unknowns)
         hidden = tuple(matrix * alive for matrix, alive in zip(made.hidden, self.is_alive, strict=True))
         outputs = forward(made._replace(hidden=hidden), inputs, self.model.activation)
-        likelihood, sure = self.model.likelihood, 0 * outputs
-        params, outputs, _ = likelihood.while_training(unknowns.likelihood, outputs, sure, progress)
+        likelihood, params = self.model.likelihood, unknowns.likelihood
+        if likelihood.mean_first:
+            first = likelihood.at_first(params, outputs)
+            params, outputs = (jnp.where(is_early, *pair) for pair in zip(first, (params, outputs), strict=True))
         per_row = likelihood.log_density(params, targets, outputs)
         return (weights * per_row).sum() + log_prior(self.model, unknowns) + volume
 

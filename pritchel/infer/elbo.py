@@ -81,8 +81,8 @@ def elbo(
     Once training is over, that is; a likelihood may have it begin with less.
     """
     mean, var = OUTPUT_MOMENTS[objective](model, guide, batch.inputs, noise)
-    params, mean, var = model.likelihood.while_training(guide.likelihood, mean, var, progress)
-    per_row = model.likelihood.expected_log_density(params, batch.targets, mean, var)
+    mean, var = model.likelihood.while_training(mean, var, progress)
+    per_row = model.likelihood.expected_log_density(guide.likelihood, batch.targets, mean, var)
     num_present = (batch.weights > 0).sum()
     return Elbo(
         likelihood=num_rows / num_present * (batch.weights * per_row).sum(),

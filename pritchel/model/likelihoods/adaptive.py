@@ -9,14 +9,14 @@ from jaxtyping import Float
 
 from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import PrecisionSettings
-from pritchel.model.likelihoods.heteroscedastic import HeteroscedasticLikelihood, heard
+from pritchel.model.likelihoods.heteroscedastic import HeteroscedasticLikelihood
 from pritchel.numerics import LOG_2PI, as_parameter, log_student_normalizer
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 HEAVIEST = 0.5  # 1 / degrees of freedom: above two of them there is a variance
 TAIL_RATE = 10.0  # of the exponential prior of 1 / degrees of freedom: fewer than ten with a probability of 0.37
 START = 0.05  # twenty degrees of freedom
-FAINT = 10.0  # by so much lower is the tails' logit while they do not count: hardly any are left
+NO_TAILS = -10.0  # as a logit
 
 
 class AdaptiveLikelihood(HeteroscedasticLikelihood):
@@ -36,11 +36,9 @@ class AdaptiveLikelihood(HeteroscedasticLikelihood):
         """That of a precision; tails are known far less well."""
         return np.where(np.arange(params.size) < params.size // 2, super().deviations(params, num_rows), 1.0)
 
-    def while_training(self, params, mean, var, progress):
-        """The second outputs come late, and so do tails."""
-        is_tail = np.arange(params.size) >= params.size // 2
-        params = params - (FAINT * is_tail).astype(params.dtype) * (1 - heard(progress))
-        return super().while_training(params, mean, var, progress)
+    def at_first(self, params, outputs):
+        """No second outputs, and no tails; these help a fit to its mean, but a chain away from it."""
+        return super().at_first(jnp.where(np.arange(params.size) < params.size // 2, params, NO_TAILS), outputs)
 
     def expected_log_density(
         self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs

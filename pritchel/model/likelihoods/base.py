@@ -69,7 +69,7 @@ class Likelihood(eqx.Module):
     standardizes: ClassVar[bool] = True  # whether targets are standardized before the likelihood sees them
     has_counts: ClassVar[bool] = False  # whether targets count something: 0, 1, 2, ...
     has_classes: ClassVar[bool] = False  # whether targets are indices of classes
-    mean_first: ClassVar[bool] = False  # whether fits and chains begin without a part of it: see `while_training`
+    mean_first: ClassVar[bool] = False  # whether a chain begins without a part of it: see `at_first`
 
     @classmethod
     def check_targets(cls, targets: np.ndarray) -> None:
@@ -91,14 +91,15 @@ class Likelihood(eqx.Module):
         """What an output of one stands for, beside the others."""
         return np.ones(self.num_outputs(num_targets))
 
-    def while_training(
-        self, params: Float[AnyArray, "*params"], mean: Outputs, var: Outputs, progress: Scalar | float
-    ) -> tuple[Float[AnyArray, "*params"], Outputs, Outputs]:
-        """Own parameters and moments of the outputs as they count after a part of a fit or chain: some may come late.
+    def while_training(self, mean: Outputs, var: Outputs, progress: Scalar | float) -> tuple[Outputs, Outputs]:
+        """Moments of the outputs as they count after a part `progress` of the training: some may come late."""
+        return mean, var
 
-        All do at a `progress` of 1.
-        """
-        return params, mean, var
+    def at_first(
+        self, params: Float[AnyArray, "*params"], outputs: Outputs
+    ) -> tuple[Float[AnyArray, "*params"], Outputs]:
+        """Own parameters and outputs as they count at the beginning of a chain: less may come of them."""
+        return params, outputs
 
     def start(self, num_targets: int) -> Float[AnyArray, "*params"]:
         """Starting values of the likelihood's own parameters; none unless it says otherwise."""

@@ -61,10 +61,14 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
         """Second ones are in tenths of a nat."""
         return np.repeat([1.0, UNIT], num_targets)
 
-    def while_training(self, params, mean, var, progress):
+    def while_training(self, mean, var, progress):
         """The second outputs come late."""
         gate = jnp.where(np.arange(mean.shape[-1]) < mean.shape[-1] // 2, 1.0, heard(progress)).astype(mean.dtype)
-        return params, gate * mean, gate**2 * var
+        return gate * mean, gate**2 * var
+
+    def at_first(self, params, outputs):
+        """No second outputs."""
+        return params, outputs * (np.arange(outputs.shape[-1]) < outputs.shape[-1] // 2)
 
     def expected_log_density(
         self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs

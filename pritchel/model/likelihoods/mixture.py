@@ -17,7 +17,6 @@ from pritchel.numerics import LOG_2PI, as_parameter, expected_log_softmax
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 WIDEST = 5.0  # by so much, at most, inputs change a log variance: humps without weight must not run away
-FAINT = 10.0  # by so much lower are the humps' logits while the mean is found: hardly any weight is left
 RARE = 0.05  # a hump of less weight than this is not counted
 
 
@@ -35,8 +34,8 @@ class MixtureLikelihood(Likelihood):
     $f$ comes first among the outputs, then $s$ of all K humps, $d$ and $\eta$ of all but the first, whose $\delta$,
     $d$, $\beta$ and $\eta$ are zero; all but $f$ in tenths, each with a scale of its own under the prior's
     half-Cauchy; $|s| \leq 5$. $\gamma$, $\delta$ and $\beta$ are `params`, points to q. $\pi$ at $\eta = 0$ has a
-    Dirichlet prior that leaves humps without weight; one hump is heteroscedastic noise. While the mean is found, there
-    is one, of constant spread.
+    Dirichlet prior that leaves humps without weight; one hump is heteroscedastic noise. While the mean is found,
+    humps are the same for all rows.
     """
 
     mean_first = True
@@ -66,13 +65,15 @@ class MixtureLikelihood(Likelihood):
         """All but the function are in tenths."""
         return np.where(np.arange(self.num_outputs(num_targets)) < num_targets, 1.0, UNIT)
 
-    def while_training(self, params, mean, var, progress):
-        """All but the function comes late."""
-        num_targets, later = params.size // (3 * self.num_humps - 2), heard(progress)
-        is_logit = np.arange(params.size) >= (2 * self.num_humps - 1) * num_targets
-        gate = jnp.where(np.arange(mean.shape[-1]) < num_targets, 1.0, later).astype(mean.dtype)
-        params = params - (FAINT * is_logit).astype(params.dtype) * (1 - later)
-        return params, gate * mean, gate**2 * var
+    def while_training(self, mean, var, progress):
+        """All but the function comes late; until then humps are the same for all rows."""
+        num_targets = mean.shape[-1] // (3 * self.num_humps - 1)
+        gate = jnp.where(np.arange(mean.shape[-1]) < num_targets, 1.0, heard(progress)).astype(mean.dtype)
+        return gate * mean, gate**2 * var
+
+    def at_first(self, params, outputs):
+        """The function, and humps that are the same for all rows."""
+        return params, outputs * (np.arange(outputs.shape[-1]) < outputs.shape[-1] // (3 * self.num_humps - 1))
 
     def start(self, num_targets: int) -> Float[AnyArray, " params"]:
         """Unit precision for the first hump; the others narrower, to both sides of it, of less weight."""
