@@ -16,6 +16,8 @@ from pritchel.tables.model import TableModel
 from pritchel.tables.plan import plan_arrays
 from tests.conftest import tiny
 
+OTHERS = {"activation": "tanh", "linear": False, "likelihood": "mixture"}
+
 
 @pytest.fixture(scope="module", params=["two networks of two layers", "one network, two targets, tanh"])
 def model(request) -> tuple[TableModel, pd.DataFrame]:
@@ -31,7 +33,7 @@ def model(request) -> tuple[TableModel, pd.DataFrame]:
     frame["z"] = frame["y"] ** 2
     is_first = request.param.startswith("two")
     defaults = {"family": "structured", "likelihood": "auto"}
-    choice = defaults | {"num_members": 2, "hidden": (5, 4)} if is_first else {"activation": "tanh", "linear": False}
+    choice = defaults | {"num_members": 2, "hidden": (5, 4)} if is_first else OTHERS
     estimator = tiny(training__num_steps=100, num_draws=30, **choice)
     fresh = TableModel(estimator, holdout=0, drop=["z"] if is_first else ())
     return fresh.fit(frame, "y" if is_first else ["y", "z"]), frame

@@ -112,8 +112,6 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     >>> x = np.linspace(-3, 3, 40)[:, None]
     >>> model = HorseshoeRegressor.fast(hidden=(10,), random_state=0)
     >>> mean, sd = model.fit(x, np.sin(x[:, 0])).predict([[0.5]], return_std=True)
-    >>> bool(abs(mean[0] - np.sin(0.5)) < 2 * sd[0])
-    True
     >>> model.prune().predict_interval([[0.5]], coverage=0.9).shape
     (1, 2)
     """

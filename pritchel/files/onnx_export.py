@@ -152,7 +152,9 @@ def _emit(graph: _Graph, value: Expression, outputs: str) -> str:
         return graph.add("Slice", _emit(graph, inner, outputs), start, stop, graph.constant(np.asarray([-1], np.int64)))
     if value.kind == "Clip":
         inner, *ends = value.arguments
-        return graph.add("Clip", _emit(graph, inner, outputs), *map(graph.constant, map(np.float32, ends)))
+        return graph.add(
+            "Clip", _emit(graph, inner, outputs), *(graph.constant(np.asarray(end, float)) for end in ends)
+        )
     parts = [_emit(graph, part, outputs) for part in value.arguments]
     attributes: dict[str, Any] = {"axis": -1} if value.kind in ("Concat", "Softmax") else {}
     return graph.add(value.kind, *parts, **attributes)
