@@ -12,7 +12,7 @@ from pritchel.model.likelihoods.base import NumpyOps
 from pritchel.model.likelihoods.continuous import NormalComponents
 from pritchel.model.likelihoods.mixture import MixtureComponents
 from pritchel.numerics import expected_log_softmax
-from pritchel.posterior.mixture import mixed_cdf, mixed_quantile
+from pritchel.posterior.mixture import cell_log_probability, mixed_cdf, mixed_quantile
 from pritchel.posterior.region import density_regions
 from tests.conftest import tiny
 
@@ -97,6 +97,30 @@ def test_components_agree_with_one_another(humps):
     samples = np.stack([humps.sample(rng) for _ in range(20_000)])
     error = np.sqrt(humps.var / len(samples))
     assert np.all(np.abs(samples.mean(0) - humps.mean) < 4.5 * error)
+
+
+def test_the_probability_of_a_cell_is_the_integral_of_the_density(humps):
+    """Also far out, where a difference of distribution functions would be zero or noise."""
+    near = np.full((2, 1), 0.5)
+    grid = 0.5 + np.linspace(-0.5, 0.5, 2001)
+    density = np.exp([humps.log_density(np.full((2, 1), at)) for at in grid])
+    expected = np.log(integrate.trapezoid(density, grid, axis=0))
+    np.testing.assert_allclose(cell_log_probability(humps, near, 1.0), expected, rtol=1e-4)
+    one = NormalComponents(np.zeros((1, 1, 1)), np.ones((1, 1, 1)))
+    got = cell_log_probability(one, np.array([[12.0]]), 0.01)
+    np.testing.assert_allclose(got, stats.norm.logpdf(12.0) + np.log(0.01), rtol=1e-3)
+
+
+def test_probabilities_of_rounded_targets_sum_to_one():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1))
+    y = np.round(3 * X[:, 0] + rng.normal(size=60))
+    model = tiny(training__num_steps=300).fit(X, y)
+    every = np.arange(-200, 201)
+    total = sum(np.exp(model.log_prob(X[:3], np.full(3, float(value)), round_to=1)) for value in every)
+    np.testing.assert_allclose(total, 1.0, atol=1e-3)
+    with pytest.raises(ValueError, match="round_to"):
+        model.log_prob(X, y, round_to=0)
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.9, 0.99])

@@ -11,15 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pritchel import checks
-from pritchel.data.dataset import prepare
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.presets import FAST_ARGUMENTS, paper_arguments
+from pritchel.estimators.prior_answers import prior_answers
 from pritchel.estimators.typed import Seed, float_array, seed_of
 from pritchel.guide import Family
 from pritchel.infer.options import Inference, Sampling, Training
 from pritchel.infer.trial import Progress
-from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodSettings, LikelihoodStart
-from pritchel.model.prior_draws import prior_components
+from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodSettings
 from pritchel.model.priors import PriorSettings
 from pritchel.posterior.predict import Uncertainty
 from pritchel.settings import of_kind
@@ -226,10 +225,18 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         """Draws of the regression function, each from one draw of the weights for all rows; shaped like `sample_y`."""
         return self._sample(self._answering().sample_functions, X, n_samples, random_state)
 
-    def log_prob(self, X: Any, y: Any) -> np.ndarray:
-        """Log predictive density of each row's target (several targets: their joint density)."""
+    def log_prob(self, X: Any, y: Any, round_to: float | None = None) -> np.ndarray:
+        """Log predictive density of each row's target (several targets: their joint density).
+
+        Of targets on a grid, as whole numbers with `round_to=1`, the log probability: no density can outdo that by
+        spikes.
+        """
         inputs = self._check_inputs(X)
-        return self.posterior_.log_density(inputs, self._known_targets(inputs, y))
+        targets = self._known_targets(inputs, y)
+        if round_to is None or self.posterior_.likelihood.has_counts:
+            return self.posterior_.log_density(inputs, targets)
+        checks.check_number("round_to", round_to, above=0)
+        return self.posterior_.log_cell(inputs, targets, float(round_to))
 
     def to_arviz(self, X: Any = None, y: Any = None, n_samples: int = 100) -> Any:
         """An ArviZ data tree of posterior draws; with X and y also predictions, log-likelihoods, observations."""
@@ -253,20 +260,9 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         themselves and answers are for one target in standard units.
         """
         checks.check_integer("n_samples", n_samples, at_least=1)
-        options = self.options()
         rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-        if hasattr(self, "posterior_"):
-            standardizer, model = self.posterior_.standardizer, self.posterior_.members[0].model
-            inputs = standardizer.scale_inputs(self._check_inputs(X))
-            location, scale = standardizer.target_mean, standardizer.target_scale
-            hidden = self.posterior_.members[0].offered
-        else:
-            table = float_array(X)
-            rows = np.arange(len(table), dtype=float)[:, None]
-            inputs = prepare(table, rows, input_limit=self.input_limit)[1].scale_inputs(table)
-            model = options.model(LikelihoodStart.without_data(1))
-            location, scale, hidden = np.zeros(1), np.ones(1), options.hidden
-        components = prior_components(model, hidden, inputs, n_samples, rng, location, scale)
+        table = self._check_inputs(X) if hasattr(self, "posterior_") else float_array(X)
+        components = prior_answers(self, table, n_samples, rng)
         draws = np.moveaxis(components.sample(rng) if include_noise else components.mean, 0, -1)
         return self._shape(draws) if hasattr(self, "posterior_") else draws[:, 0]
 

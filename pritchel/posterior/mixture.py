@@ -6,11 +6,22 @@ from scipy import special
 from pritchel.model.likelihoods.base import Components
 
 MAX_ITERATIONS = 80
+FEW_DIGITS = 1e-9  # differences of distribution functions below this have few
 
 
 def mixed_cdf(components: Components, values: np.ndarray) -> np.ndarray:
     """P(y <= values)."""
     return components.cdf(values).mean(0)
+
+
+def cell_log_probability(components: Components, values: np.ndarray, width: np.ndarray | float) -> np.ndarray:
+    """ln P(values - width/2 < y <= values + width/2) of each component.
+
+    Far out, where the distribution function has no digits left to take a difference of, the density times the width.
+    """
+    inside = components.cdf(values + 0.5 * width) - components.cdf(values - 0.5 * width)
+    by_density = components.log_density(values) + np.log(width)
+    return np.where(inside > FEW_DIGITS, np.log(np.maximum(inside, FEW_DIGITS)), by_density)
 
 
 def mixed_quantile(components: Components, level: float) -> np.ndarray:

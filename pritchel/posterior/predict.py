@@ -21,7 +21,7 @@ from pritchel.posterior.draws import (
     stored_rows,
     take_turns,
 )
-from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile
+from pritchel.posterior.mixture import cell_log_probability, log_mean_exp, mixed_cdf, mixed_quantile
 from pritchel.posterior.region import density_regions
 
 MAX_CACHED_BYTES = 2**28
@@ -94,6 +94,12 @@ class Posterior:
     def log_density(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """ln of the mean over draws of the density: one value a row, targets taken jointly."""
         return self._mixed(inputs, targets, lambda parts, rows: log_mean_exp(parts.log_density(rows).sum(-1)))
+
+    def log_cell(self, inputs: np.ndarray, targets: np.ndarray, width: np.ndarray | float) -> np.ndarray:
+        """ln of the probability that y, rounded to multiples of `width`, is the target: one value a row."""
+        return self._mixed(
+            inputs, targets, lambda parts, rows: log_mean_exp(cell_log_probability(parts, rows, width).sum(-1))
+        )
 
     def cdf(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """P(y <= targets): (rows, targets)."""
