@@ -316,7 +316,9 @@ def test_demo_prints_the_table_and_draws_the_picture(tmp_path, monkeypatch):
         """The demo's estimator with fewer steps and units."""
 
         def fit(self, X, y, sample_weight=None):
-            self.set_params(hidden=(8,), num_draws=25, training=Training(num_steps=300, learning_rate=0.05))
+            self.set_params(
+                hidden=(8,), num_draws=25, family="factorized", training=Training(num_steps=300, learning_rate=0.05)
+            )
             return super().fit(X, y, sample_weight)
 
     monkeypatch.setattr(demo, "HorseshoeRegressor", Quick)
