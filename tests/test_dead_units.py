@@ -68,10 +68,7 @@ def test_automatic_dropping_weighs_what_it_gains():
         assert (units.look(guide, 0.5) is not None) == is_cut
 
 
-SLOW = pytest.mark.slow  # the structured family is the hardest case, and runs every time
-
-
-@pytest.mark.parametrize("family", ["structured", pytest.param("factorized", marks=SLOW)])
+@pytest.mark.parametrize("family", ["factorized", pytest.param("structured", marks=pytest.mark.slow)])
 def test_dropping_changes_neither_the_units_kept_nor_the_predictions(table, family):
     X, y = table
     settings = {"hidden": (64,), "training__num_steps": 1500, "training__learning_rate": 0.03, "family": family}

@@ -21,7 +21,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MORE_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md", "results/README.md")]
 # Commands of a shell block that set up or measure, run elsewhere or not at all.
 NOT_RUN = ("make ", "pip install", "pritchel reproduce")
-MANY_FITS = ("likelihoods.md", "rl.md")
+MANY_FITS = ("likelihoods.md", "rl.md", "tutorial.md", "uncertainty.md")
 
 
 def _page(page: Path):

@@ -1,5 +1,6 @@
 """Noise of several humps against Monte Carlo, quadrature and tables made of two; regions that have gaps."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -49,14 +50,14 @@ def test_expected_log_softmax_is_a_bound_and_near(x64):
 def test_the_prior_is_a_density(x64):
     """Integrated over the parameters of two humps: one; each part by itself, as the rest is a product."""
     likelihood = mixture(num_humps=2)
-    start = np.asarray(likelihood.start(1))
+    start, log_prior = np.asarray(likelihood.start(1)), jax.jit(lambda at: likelihood.log_prior(at))
     total = 0.0
     for index in range(start.size):
 
         def along(value, index=index):
             at = np.array(start)
             at[index] = value
-            return float(np.exp(likelihood.log_prior(jnp.asarray(at)) - likelihood.log_prior(jnp.asarray(start))))
+            return float(np.exp(log_prior(at) - log_prior(start)))
 
         total += np.log(integrate.quad(along, -30, 30, points=[start[index]], limit=200, epsabs=1e-10)[0])
     assert total == pytest.approx(-float(likelihood.log_prior(jnp.asarray(start))), abs=1e-5)
