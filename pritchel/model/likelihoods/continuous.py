@@ -54,9 +54,7 @@ class PrecisionLikelihood(Likelihood):
 
     def log_prior(self, params: Float[AnyArray, " targets"]) -> Scalar:
         r"""$\sum a_0\ln\gamma - b_0\gamma$ and the gamma's constant: the density of $\ln\gamma$, which `params` are."""
-        shape, rate = self.prior_shape, self.prior_rate
-        constant = shape * jnp.log(rate) - jax.lax.lgamma(jnp.asarray(shape, params.dtype))
-        return (constant + shape * params - rate * jnp.exp(params)).sum()
+        return log_precision_prior(params, self.prior_shape, self.prior_rate)
 
     def noise_values(self, params):
         """Scale at the mean precision, and degrees of freedom."""
@@ -109,6 +107,12 @@ def gamma_precision(noise_prior: tuple[float, float], num_rows: float) -> list[n
     constant -= shape_0 * np.log(rate_0) + shape
     values = (shape_0, rate_0, shape, np.log(shape), special.digamma(shape), constant)
     return [np.asarray(float(value)) for value in values]
+
+
+def log_precision_prior(log_precision: Float[AnyArray, "*shape"], shape: Scalar, rate: Scalar) -> Scalar:
+    """Log density of log precisions whose precisions are gamma, summed."""
+    constant = shape * jnp.log(rate) - jax.lax.lgamma(jnp.asarray(shape, log_precision.dtype))
+    return (constant + shape * log_precision - rate * jnp.exp(log_precision)).sum()
 
 
 def student_inflation(dof: np.ndarray) -> np.ndarray:

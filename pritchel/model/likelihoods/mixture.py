@@ -11,7 +11,7 @@ from scipy import special
 
 from pritchel import checks
 from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart, likelihood
-from pritchel.model.likelihoods.continuous import PrecisionSettings
+from pritchel.model.likelihoods.continuous import PrecisionSettings, log_precision_prior
 from pritchel.model.likelihoods.heteroscedastic import UNIT, heard
 from pritchel.numerics import LOG_2PI, as_parameter, expected_log_softmax
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
@@ -84,22 +84,20 @@ class MixtureLikelihood(Likelihood):
 
     def _humps(self, outputs: Any, num_targets: int) -> tuple[Any, Humps]:
         """The function, and the humps; numpy in, numpy out; JAX in, JAX out."""
-        namespace, num = outputs.__array_namespace__(), self.num_humps
-        parts = outputs.reshape(*outputs.shape[:-1], 3 * num - 1, num_targets)
-        function, rest = parts[..., 0, :], UNIT * parts[..., 1:, :]
-        none = 0 * rest[..., :1, :]
-        place, logit = rest[..., num : 2 * num - 1, :], rest[..., 2 * num - 1 :, :]
-        place, logit = (namespace.concatenate([none, part], -2) for part in (place, logit))
-        return function, Humps(place, rest[..., :num, :], logit)
+        parts = outputs.reshape(*outputs.shape[:-1], 3 * self.num_humps - 1, num_targets)
+        return parts[..., 0, :], self._split(UNIT * parts[..., 1:, :])
 
     def _own(self, params: Any) -> Humps:
         """What humps are where the outputs are zero, (..., humps, targets); `log_var` is minus the log precision."""
-        namespace, num = params.__array_namespace__(), self.num_humps
-        parts = params.reshape(*params.shape[:-1], 3 * num - 2, -1)
-        none = 0 * parts[..., :1, :]
-        place, logit = parts[..., num : 2 * num - 1, :], parts[..., 2 * num - 1 :, :]
-        place, logit = (namespace.concatenate([none, part], -2) for part in (place, logit))
-        return Humps(place, -parts[..., :num, :], logit)
+        own = self._split(params.reshape(*params.shape[:-1], 3 * self.num_humps - 2, -1))
+        return own._replace(log_var=-own.log_var)
+
+    def _split(self, parts: Any) -> Humps:
+        """(..., 3 humps - 2, targets): all humps' spreads, then places and logits of all but the first."""
+        num, none = self.num_humps, 0 * parts[..., :1, :]
+        places, logits = parts[..., num : 2 * num - 1, :], parts[..., 2 * num - 1 :, :]
+        place, logit = (parts.__array_namespace__().concatenate([none, part], -2) for part in (places, logits))
+        return Humps(place, parts[..., :num, :], logit)
 
     def expected_log_density(
         self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs
@@ -128,10 +126,8 @@ class MixtureLikelihood(Likelihood):
     def log_prior(self, params: Float[AnyArray, " params"]) -> Scalar:
         """Gammas of the precisions, standard normals of the places about where they start, a Dirichlet of weights."""
         own = self._own(params)
-        num_targets, log_precision = own.place.shape[-1], -own.log_var
-        shape, rate = self.prior_shape, self.prior_rate
-        constant = shape * jnp.log(rate) - jax.lax.lgamma(jnp.asarray(shape, params.dtype))
-        total = (constant + shape * log_precision - rate * jnp.exp(log_precision)).sum()
+        num_targets = own.place.shape[-1]
+        total = log_precision_prior(-own.log_var, self.prior_shape, self.prior_rate)
         away = (own.place - self._own(self.start(num_targets)).place)[1:]
         total -= 0.5 * (away**2 + LOG_2PI).sum()
         concentration = self.concentration
