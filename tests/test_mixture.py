@@ -184,6 +184,21 @@ def test_humps_that_leave_the_mean_where_it_is_are_no_collapse(recwarn):
         tiny(training__num_steps=1500).fit(X, noise)
 
 
+def test_the_variance_of_a_hump_that_no_row_holds_has_a_mean():
+    """A sampled precision roams its prior; under a gamma of shape 0.1 its inverse has no mean."""
+    shape, rate = Mixture().noise_prior
+    assert 0 < rate / (shape - 1) < 0.1
+
+
+@pytest.mark.slow
+def test_the_spread_of_a_sampled_fit_with_idle_humps_is_sane():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1))
+    y = X[:, 0] + 0.5 * rng.normal(size=40)
+    model = tiny(likelihood="mixture", training__num_steps=200, inference="sampled").fit(X, y)
+    assert np.all(model.predict(X, return_std=True)[1] < 2)
+
+
 def test_regions_of_several_targets_and_of_counts():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2))

@@ -383,3 +383,11 @@ def test_chains_run_side_by_side_as_they_do_alone(table, sampled):
     alone, together = (sample_members(members, data, plan, 3, Execution(n_jobs)) for n_jobs in (1, 2))
     for (first, _), (second, _) in zip(alone, together, strict=True):
         np.testing.assert_array_equal(first.draws.output, second.draws.output)
+
+
+def test_a_process_in_double_precision_gets_the_same_draws(table, request):
+    X, y = table
+    model = tiny(training__num_steps=30, **SHORT).fit(X, y)
+    request.getfixturevalue("x64")
+    again = tiny(training__num_steps=30, **SHORT).fit(X, y)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))

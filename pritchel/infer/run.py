@@ -118,7 +118,8 @@ class Run:
         steps, num_filled = chunk
         arguments = (self.state, self.template, self.trial.model, steps, self.trainable, num_filled)
         keep_few_programs(run_chunk, *arguments)
-        state, trace = run_chunk(*arguments, float(self.feed.num_rows), self.settings.objective)
+        with jax.enable_x64(False):  # the same fit, whatever else the process computes
+            state, trace = run_chunk(*arguments, float(self.feed.num_rows), self.settings.objective)
         is_last = self.done + num_filled == self.settings.num_steps
         is_due = checkpoint is not None and (is_last or checkpoint.is_due())
         upcoming = None

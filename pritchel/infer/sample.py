@@ -106,7 +106,8 @@ class Chain:
         index = np.minimum(self.done + np.arange(CHUNK_ITERATIONS), self.num_iterations - 1)
         some = Iterations(*(part[index] for part in self.iterations))
         target = np.float32(self.plan.target_acceptance)
-        return run_chunk(self.state, self.coordinates, self.batch, some, count, self.key_data, target)
+        with jax.enable_x64(False):  # the same draws, whatever else the process computes
+            return run_chunk(self.state, self.coordinates, self.batch, some, count, self.key_data, target)
 
     def result(self) -> ChainResult:
         """How it went."""

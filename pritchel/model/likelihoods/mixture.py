@@ -249,6 +249,7 @@ class Mixture(PrecisionSettings):
     """
 
     kind = MixtureLikelihood
+    noise_prior: tuple[float, float] = (2.0, 0.001)  # the variance of a hump that no row holds has a mean
     num_humps: int = 3
 
     def check(self) -> None:
