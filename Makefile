@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 TESTS :=  # some tests only: make coverage TESTS=tests/test_numerics.py
 
-.PHONY: demo test test-all test-lowest coverage check docs format bench bench-quality bench-likelihoods clean
+.PHONY: demo test test-all test-lowest coverage check docs format bench bench-quality bench-likelihoods soak clean
 
 demo: $(VENV)/.demo
 	$(BIN)/pritchel demo
@@ -60,6 +60,10 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/.demo
+
+# An hour of hard use; some arguments: make soak SOAK="--minutes 5 --areas kills tables", or "--resume".
+soak: $(VENV)/.dev
+	$(BIN)/python -m tests.soak $(SOAK)
 
 clean:
 	rm -rf $(VENV) $(LOWEST) .pytest_cache .ruff_cache .coverage htmlcov docs/_build docs/reference

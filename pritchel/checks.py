@@ -1,6 +1,7 @@
 """Checks of what users pass in: every message says what was wanted, what came, and what to do."""
 
 import numbers
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ import numpy as np
 
 LARGEST = 1e100  # its square, and the reciprocal of that, are floats
 FEW_DIGITS = "floats have but a few steps between its values, so large are they. Subtract an offset from them first."
+FAR = "far from all its other values, which then look alike. If it stands for a missing value, fill it or drop the row."
+MIN_DISTINCT = 6  # values of a column of which one can be far from the others
 ROUNDING_STEPS, FEW_STEPS = 8, 4096  # between neighbouring floats: within rounding; too few to tell values apart
 
 
@@ -141,6 +144,25 @@ def columns_without_digits(values: np.ndarray) -> list[int]:
     low, high = values.min(0), values.max(0)
     steps = (high - low) / np.spacing(np.maximum(np.abs(low), np.abs(high)))
     return np.flatnonzero((steps > ROUNDING_STEPS) & (steps < FEW_STEPS)).tolist()
+
+
+def far_values(found: np.ndarray) -> list[list[float]]:
+    """The smallest and the largest value with their counts, where one is far from all others, as 9999 for missing is.
+
+    Far: ten times the range of the others away from them; for a row of nines, once.
+    """
+    distinct, counts = np.unique(found, return_counts=True)
+    if len(distinct) < MIN_DISTINCT:
+        return []
+    far = []
+    for value, near, end, count in (
+        (distinct[0], distinct[1], distinct[-1], counts[0]),
+        (distinct[-1], distinct[-2], distinct[0], counts[-1]),
+    ):
+        is_nines = re.fullmatch(r"-?99+", f"{value:.15g}") is not None
+        if abs(value - near) > abs(near - end) * (1 if is_nines else 10):
+            far.append([float(value), int(count)])
+    return far
 
 
 def explain_bad_table(error: Exception, table: Any, name: str) -> str:

@@ -64,13 +64,17 @@ def keep_few_programs(function: Any, *arguments: Any) -> None:
         known.add(shapes)
 
 
+class ForkedError(RuntimeError):
+    """This process was forked from one that has run programs."""
+
+
 def require_own_process() -> None:
-    """Raise a RuntimeError in a process forked from one that has run programs: their threads did not come along."""
+    """Raise a ForkedError in a process forked from one that has run programs: their threads did not come along."""
     global _process
     if _process is None:
         _process = os.getpid()
     if _process != os.getpid():
-        raise RuntimeError(
+        raise ForkedError(
             "This process was forked from one that had used JAX, whose threads are not here: it would wait for ever. "
             "Start processes with multiprocessing.get_context('spawn') or joblib's loky, or fork before the first fit."
         )

@@ -188,3 +188,12 @@ def test_targets_that_are_no_numbers_are_named(name):
 def test_what_is_compared_with_is_checked_too(fitted, table):
     with pytest.raises(ValueError, match="row 0 is 'a'"):
         fitted.log_prob(table[0], ["a"] * 60)
+
+
+def test_a_lack_of_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
+    def lacking(*_):
+        raise pd.errors.ParserError("Error tokenizing data. C error: out of memory")
+
+    monkeypatch.setattr("pritchel.tables.read._next_piece", lacking)
+    with pytest.raises(MemoryError, match=r"to read .*t\.csv"):
+        read_table(written(tmp_path / "t.csv", "x,y\n1,2\n"))

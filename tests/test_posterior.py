@@ -202,3 +202,27 @@ def test_one_pass_gives_the_same_as_each_answer_alone(fitted, table):
     np.testing.assert_allclose(found.sd[:, 0], sd)
     np.testing.assert_allclose(found.log_density[:, 0], fitted.log_prob(X, y))
     np.testing.assert_allclose(found.cdf, fitted.posterior_.cdf(X, y[:, None]))
+
+
+def test_predictions_that_are_no_numbers_are_a_collapse():
+    targets, weights = np.arange(4.0)[:, None], np.ones(4)
+    with pytest.warns(diagnostics.CollapseWarning):
+        assert diagnostics.warn_if_collapsed(targets, np.full((4, 1), np.nan), weights, np.full((4, 1), np.nan))
+
+
+def test_noise_learned_by_heart_is_a_collapse():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 20)), rng.normal(size=60)
+    with pytest.warns(diagnostics.CollapseWarning):
+        model = tiny(training__num_steps=2000, training__kl_weight=0.02).fit(X, y)
+    assert np.var(y - model.predict(X)) < 0.3
+    assert model.is_collapsed_
+
+
+def test_one_value_far_from_all_others_is_named(table):
+    X, y = np.array(table[0]), table[1]
+    X[7, 1] = 9999
+    with pytest.warns(
+        diagnostics.FitWarning, match=r"X, column 1: 9999 in 1 row\(s\) is far from all its other values"
+    ):
+        tiny(training__num_steps=5).fit(X, y)

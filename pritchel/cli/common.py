@@ -165,6 +165,9 @@ def _errors_as_sentences() -> Iterator[None]:
     except BrokenPipeError:  # whoever read standard output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
+    except MemoryError as error:
+        say(f"Error: not enough memory ({error}). Give fewer rows at a time, or fit with fewer --num-draws.")
+        raise typer.Exit(FAILED) from None
     except (FloatingPointError, OSError) as error:
         say(f"Error: {error}")
         raise typer.Exit(FAILED) from None

@@ -73,7 +73,7 @@ def show(facts: dict[str, Any]) -> None:
     if facts["noise"] is not None:
         put(f"Noise: {facts['noise']}.")
     if facts["is_collapsed"]:
-        put("The fit is no better than the constant predictor on its own rows.")
+        put("The fit is no better than the constant predictor, on its own rows or on rows left out of it.")
     use = list(facts["use_of_inputs"].items())
     shown = use if len(use) <= 16 else [*use[:8], ("...", None), *use[-8:]]
     table = Table(title="Inputs, most used first")

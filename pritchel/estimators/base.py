@@ -107,7 +107,7 @@ class HorseshoeEstimator(FittedEstimator):
         self.sampling_report_ = report_sampling(members, chains, why, data)
         warn_of_chains(self.sampling_report_)
         self.noise_report_ = report_noise(self.posterior_, data)
-        self.is_collapsed_ = collapse(self.posterior_, data)
+        self.is_collapsed_ = collapse(self.posterior_, data, options, seed, may_refit="interrupted" not in self.status_)
         return self
 
     def _sampled(
@@ -207,6 +207,10 @@ class HorseshoeEstimator(FittedEstimator):
             checks.check_magnitude(name, table)
             if few := checks.columns_without_digits(table):
                 warnings.warn(f"{name}, column {few[0]}: {checks.FEW_DIGITS}", diagnostics.FitWarning, stacklevel=3)
+        for index, column in enumerate(inputs.T):
+            for value, count in checks.far_values(column):
+                told = f"X, column {index}: {value:g} in {count:g} row(s) is {checks.FAR}"
+                warnings.warn(told, diagnostics.FitWarning, stacklevel=3)
         if weights is not None and np.count_nonzero(weights) < 2:
             raise ValueError("sample_weight must leave at least two rows with a positive weight.")
         return np.ascontiguousarray(inputs), targets, weights

@@ -1,18 +1,22 @@
 """What a fit came to: members worth keeping, traces, and a word where something is wrong."""
 
+import dataclasses
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pritchel.data.dataset import Dataset
-from pritchel.infer.members import MemberFit
+from pritchel.infer.members import MemberFit, fit_members, hold_out
+from pritchel.infer.options import Options
 from pritchel.infer.trial import FitResult
 from pritchel.posterior.convergence import SamplingReport
 from pritchel.posterior.diagnostics import FitWarning, warn_if_collapsed
 from pritchel.posterior.predict import Posterior
 
 MAX_COLLAPSE_ROWS = 400
+BY_HEART = 0.5  # of the noise's variance: less is left of rows that are known by heart
+JUDGE_STEPS = 2000
 TO_CALLER_OF_FIT = 4  # stack levels from here
 
 
@@ -71,16 +75,65 @@ def describe_fits(results: list[FitResult]) -> dict[str, Any]:
     }
 
 
-def collapse(posterior: Posterior, data: Dataset) -> bool:
-    """Whether the fit predicts its own rows no better than a constant does; warns where it is so."""
-    rows = np.linspace(0, len(data.inputs) - 1, min(len(data.inputs), MAX_COLLAPSE_ROWS)).astype(int)
-    sample, standardizer = data.take(rows), posterior.standardizer
-    inputs, observed = standardizer.unscale_inputs(sample.inputs), sample.targets.astype(np.float64)
-    weights = sample.weights.astype(np.float64)
+def collapse(posterior: Posterior, data: Dataset, options: Options, seed: int, *, may_refit: bool) -> bool:
+    """Whether the fit predicts no better than a constant does; warns where it is so.
+
+    Of rows that it was not fitted to, where early stopping kept some, or where it may know its own by heart: then one
+    more member is fitted, briefly, without a fifth of them. Chains do not learn noise by heart.
+    """
+    _, unseen = hold_out(data, options, seed)
+    rows = _at_most(data if unseen is None else unseen, MAX_COLLAPSE_ROWS)
+    judged = _judge(posterior, rows)
+    may_refit = may_refit and unseen is None and posterior.members[0].draws is None
+    if may_refit and _may_know_by_heart(posterior, rows, judged.mean):
+        is_left_out = np.random.default_rng(np.random.SeedSequence((seed, 5))).permutation(len(data.inputs)) % 5 == 0
+        seen, left_out = (data.take(np.flatnonzero(part)) for part in (~is_left_out, is_left_out))
+        if fits := fit_members(seen, _brief(options, len(seen.inputs)), seed):
+            unseen = rows = _at_most(left_out, MAX_COLLAPSE_ROWS)
+            judged = _judge(Posterior([fits[0].member], posterior.standardizer, seed, posterior.num_draws), rows)
+    weights = rows.weights.astype(np.float64)
+    return warn_if_collapsed(judged.observed, judged.mean, weights, judged.log_density, unseen is not None)
+
+
+def _brief(options: Options, num_rows: int) -> Options:
+    """The same for one member and not many steps."""
+    num_steps = min(options.fit_settings(num_rows).num_steps, JUDGE_STEPS)
+    training = dataclasses.replace(options.training, num_steps=num_steps)
+    return dataclasses.replace(options, num_members=1, training=training)
+
+
+class _Judged(NamedTuple):
+    """Rows beside what is predicted of them, in standard units; the density where the likelihood is of such."""
+
+    observed: np.ndarray
+    mean: np.ndarray
+    log_density: np.ndarray | None
+
+
+def _judge(posterior: Posterior, rows: Dataset) -> _Judged:
+    standardizer = posterior.standardizer
+    inputs, observed = standardizer.unscale_inputs(rows.inputs), rows.targets.astype(np.float64)
     if not posterior.likelihood.standardizes:
         mean, _ = posterior.mean_std(inputs)
         predictions = mean if posterior.likelihood.has_classes else standardizer.scale_targets(mean)
-        return warn_if_collapsed(posterior.likelihood.as_numbers(observed), predictions, weights)
+        return _Judged(posterior.likelihood.as_numbers(observed), predictions, None)
     told = posterior.compare(inputs, standardizer.target_mean + standardizer.target_scale * observed)
     log_density = told.log_density + np.log(standardizer.target_scale)
-    return warn_if_collapsed(observed, standardizer.scale_targets(told.mean), weights, log_density)
+    return _Judged(observed, standardizer.scale_targets(told.mean), log_density)
+
+
+def _may_know_by_heart(posterior: Posterior, rows: Dataset, mean: np.ndarray) -> bool:
+    """Whether the fit is much nearer to its rows than the noise that it claims.
+
+    One with p parameters' worth of freedom leaves a share 1 - p / n of the noise's variance. Where y is a function of
+    the inputs a variational fit claims too much noise and leaves little of it too: that alone is no fault.
+    """
+    if not posterior.likelihood.standardizes:
+        return False
+    noise = posterior.noise(posterior.standardizer.unscale_inputs(rows.inputs))[0] / posterior.standardizer.target_scale
+    share = rows.weights.astype(np.float64) / rows.weights.sum()
+    return bool(np.any(share @ ((rows.targets - mean) / noise) ** 2 < BY_HEART))
+
+
+def _at_most(data: Dataset, num_rows: int) -> Dataset:
+    return data.take(np.linspace(0, len(data.inputs) - 1, min(len(data.inputs), num_rows)).astype(int))

@@ -100,7 +100,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     noise_report_ : NoiseReport or None
         What the noise came to; None for counts.
     is_collapsed_ : bool
-        Whether the fit is no better than the constant predictor on its training rows.
+        Whether the fit is no better than the constant predictor: on its own rows, or, where it may know them by
+        heart, on rows left out.
     prune_report_ : PruneReports
         After `prune`: units offered and kept, a report a member.
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from pritchel.compile_cache import ForkedError
 from pritchel.data.dataset import Standardizer
 from pritchel.estimators.card import card
 from pritchel.estimators.saved_checks import check_answers, check_arguments, check_table
@@ -116,7 +117,7 @@ def unpack(spec: dict[str, Any], arrays: Arrays) -> Saved:
         model = estimator if isinstance(estimator, kind) else kind.from_saved(estimator, spec["extra"])
         extra = {name.removeprefix("notes."): array for name, array in arrays.items() if name.startswith("notes.")}
         return Saved(model, table, notes, extra, spec)
-    except FileError:
+    except (FileError, MemoryError, ForkedError):
         raise
     except KeyError as error:
         raise FileError(f"{error.args[0]!r} is missing from {SPEC}") from None

@@ -23,7 +23,11 @@ class FitWarning(UserWarning):
 
 
 def warn_if_collapsed(
-    targets: np.ndarray, predictions: np.ndarray, weights: np.ndarray, log_density: np.ndarray | None = None
+    targets: np.ndarray,
+    predictions: np.ndarray,
+    weights: np.ndarray,
+    log_density: np.ndarray | None = None,
+    is_unseen: bool = False,
 ) -> bool:
     """Warn, and say what to try, where predictions of standardized targets are no better than their mean.
 
@@ -32,17 +36,18 @@ def warn_if_collapsed(
     share = weights / weights.sum()
     constant = share @ (targets - share @ targets) ** 2
     fitted = share @ (targets - predictions) ** 2
-    is_bad = (fitted > COLLAPSE_RATIO**2 * constant) & (constant > 0)
+    is_bad = ~(fitted <= COLLAPSE_RATIO**2 * constant) & (constant > 0)  # also where it is no number
     if log_density is not None:
         of_constant = -0.5 * (1 + np.log(2 * np.pi * np.maximum(constant, np.finfo(float).tiny)))
-        is_bad &= share @ log_density < of_constant + TELLING
+        is_bad &= ~(share @ log_density >= of_constant + TELLING)
     is_collapsed = bool(np.any(is_bad))
     if is_collapsed:
         warnings.warn(
-            "The fit is no better than the constant predictor: its training RMSE is "
+            "The fit is no better than the constant predictor: its RMSE on "
+            f"{'rows left out of the fit' if is_unseen else 'its own rows'} is "
             f"{np.sqrt(fitted.sum() / constant.sum()):.3g} of the target's standard deviation, so units kept or pruned "
-            "mean nothing here. Unless the inputs really carry no signal, try kl_warmup=0.5 or more, more num_steps, "
-            "a larger layer_scale of the prior, another random_state, or num_members=3.",
+            "mean nothing here. That is the right answer where the inputs carry no signal; if they do, try a larger "
+            "layer_scale of the prior, more num_steps, a longer kl_warmup or another random_state.",
             CollapseWarning,
             stacklevel=4,  # the caller of fit
         )

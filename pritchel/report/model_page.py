@@ -114,7 +114,7 @@ def _fit(page: Page, model: TableModel) -> None:
     picture = figures.fit_trace(estimator.elbo_)
     page.figure(picture, "Line plot of the evidence lower bound against training steps.")
     if estimator.is_collapsed_:
-        page.text("On its own training rows the fit is no better than the constant predictor: do not use it.")
+        page.text("The fit is no better than the constant predictor, on its own rows or on others: do not use it.")
 
 
 def _units(page: Page, model: TableModel) -> None:

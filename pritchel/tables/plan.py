@@ -3,13 +3,13 @@
 A plan is made once, from the training table, out of plain values (medians, categories) that a model folder records.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pritchel import checks
 from pritchel.tables import cells
 from pritchel.tables.cells import column_of, listed, looks_like_dates, numbers, share_of_numbers
 from pritchel.tables.columns import NOTHING_TOLD, Column, LeftOut, TablePlan, Told, check_decimal
@@ -18,7 +18,6 @@ from pritchel.tables.spelling import MOSTLY, Spelling, guess_spellings, spell_nu
 
 MAX_CATEGORIES = 30
 MIN_ROWS_FOR_IDS = 20
-MIN_DISTINCT = 6  # values of a column of which one can be far from the others
 ID_NAMES, ID_ENDINGS = ("id", "index", "row", "key"), ("_id", " id", "unnamed: 0")
 
 
@@ -140,32 +139,13 @@ def _plan_column(values: pd.Series, spelling: Spelling, told: Told) -> Column:
         found = found[~np.isnan(found)]
         quantiles = np.quantile(found, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1])
         summary = {"missing": num_missing, "quantiles": quantiles.tolist(), "mean": float(found.mean())}
-        summary |= {"far": far} if (far := _far_values(found)) else {}
+        summary |= {"far": far} if (far := checks.far_values(found)) else {}
         return Column(name, "number", float(np.median(found)), num_missing > 0, (), summary)
     counts = cells.count_texts(values)
     kept = list(counts)[:MAX_CATEGORIES]
     shown = {value: counts[value] for value in kept[:10]}
     summary = {"missing": num_missing, "distinct": len(counts), "counts": shown}
     return Column(name, "category", 0.0, False, tuple(sorted(kept)), summary)
-
-
-def _far_values(found: np.ndarray) -> list[list[float]]:
-    """The smallest and the largest value with their counts, where one is far from all others, as 9999 for missing is.
-
-    Far: ten times the range of the others away from them; for a row of nines, once.
-    """
-    distinct, counts = np.unique(found, return_counts=True)
-    if len(distinct) < MIN_DISTINCT:
-        return []
-    far = []
-    for value, near, end, count in (
-        (distinct[0], distinct[1], distinct[-1], counts[0]),
-        (distinct[-1], distinct[-2], distinct[0], counts[-1]),
-    ):
-        is_nines = re.fullmatch(r"-?99+", f"{value:.15g}") is not None
-        if abs(value - near) > abs(near - end) * (1 if is_nines else 10):
-            far.append([float(value), int(count)])
-    return far
 
 
 def _refuse_unusable(values: pd.Series) -> None:

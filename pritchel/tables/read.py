@@ -48,6 +48,8 @@ def iter_table(
     except pd.errors.EmptyDataError:
         raise TableError(f"{source} is empty.") from None
     except pd.errors.ParserError as error:
+        if "out of memory" in str(error):
+            raise MemoryError(f"to read {source}") from None
         raise TableError(f"{source} is not a CSV that can be read: {_in_words(str(error))}") from None
     except UnicodeError as error:
         raise TableError(f"{source} is not a CSV that can be read: {error}. Give its {{option}}.", "encoding") from None

@@ -1,6 +1,8 @@
 """A table made ready for a fit: which rows it learns from, which it is scored on, and what that leaves to say."""
 
+import re
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from pritchel import checks
 from pritchel.estimators.classifier import HorseshoeClassifier
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.estimators.typed import unfitted
@@ -205,7 +208,9 @@ def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], 
     """Fit to the rows not held out and score on the others: notes for a model folder, and their arrays."""
     start = time.perf_counter()
     weights = None if data.weights is None else data.weights[~data.is_held_out]
-    estimator.fit(*data.rows(held_out=False), sample_weight=weights)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", rf".*{re.escape(checks.FAR)}")  # said by column, in `column_remarks`
+        estimator.fit(*data.rows(held_out=False), sample_weight=weights)
     notes: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 2)}
     if not data.is_held_out.any():
         return notes, {}

@@ -1,0 +1,61 @@
+"""The campaign of hard use in short: a few tries of each area, all of which hold; and a broken one is seen."""
+
+import json
+import queue
+import shutil
+
+import numpy as np
+import pytest
+
+from pritchel import folder
+from tests.soak.campaign import AREAS, report, run, try_area
+from tests.soak.saves import Kills
+
+SLOW = ("specs", "folders", "memory", "repeats", "fits")  # which make fits
+TRIES = {"specs": 40, "folders": 40, "memory": 5, "repeats": 25, "fits": 3}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in AREAS])
+def test_an_area_holds(name, tmp_path):
+    if name in SLOW:  # in a process of its own, which has computed nothing yet
+        failures = run([name], 0, 10, TRIES[name], tmp_path / "soak.json")["areas"][name]["failures"]
+    else:
+        told = queue.SimpleQueue()
+        try_area(name, 0, 0, 20, 60, told)
+        _, failures, _ = told.get()
+    assert failures == []
+
+
+@pytest.mark.slow
+def test_a_campaign_goes_on_where_it_stopped(tmp_path):
+    path = tmp_path / "soak.json"
+    run(["checkpoints"], 7, 1, 5, path)
+    state = run(["checkpoints"], 8, 1, 12, path)
+    assert (state["seed"], state["areas"]["checkpoints"]["tries"]) == (7, 12)
+    assert json.loads(path.read_text()) == state
+    assert "| checkpoints | damaged checkpoints | 12 | 0 |" in report(state)
+
+
+def test_a_save_that_is_not_at_once_is_found_out(tmp_path, monkeypatch):
+    """Remove, then rename: a kill between the two loses the model."""
+
+    def careless(temporary, path):
+        shutil.rmtree(path, ignore_errors=True)
+        temporary.rename(path)
+
+    area = Kills(tmp_path)
+    monkeypatch.setattr(folder, "_swap_in", careless)
+    failures = 0
+    for number in range(60):
+        try:
+            area.attempt(np.random.default_rng(number))
+        except Exception:  # whatever a lost model leads to
+            failures += 1
+            shutil.rmtree(area.path, ignore_errors=True)
+            area = Kills(tmp_path)
+    assert failures
+
+
+def test_a_failure_is_told_with_the_number_of_its_try():
+    state = {"seed": 3, "areas": {"checkpoints": {"tries": 9, "failures": [{"try": 4, "error": "Oh"}], "seconds": 1.0}}}
+    assert "checkpoints, try 4:\n\n```\nOh\n```" in report(state)
