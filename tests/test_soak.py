@@ -3,13 +3,14 @@
 import json
 import queue
 import shutil
+import time
 
 import numpy as np
 import pytest
 
 from pritchel import folder
 from tests.soak.campaign import AREAS, report, run, try_area
-from tests.soak.saves import Kills
+from tests.soak.saves import Kills, put
 
 SLOW = ("specs", "folders", "memory", "repeats", "fits")  # which make fits
 TRIES = {"specs": 40, "folders": 40, "memory": 5, "repeats": 25, "fits": 3}
@@ -41,18 +42,20 @@ def test_a_save_that_is_not_at_once_is_found_out(tmp_path, monkeypatch):
 
     def careless(temporary, path):
         shutil.rmtree(path, ignore_errors=True)
+        time.sleep(area.seconds)
         temporary.rename(path)
 
     area = Kills(tmp_path)
     monkeypatch.setattr(folder, "_swap_in", careless)
     failures = 0
-    for number in range(60):
+    for number in range(20):
         try:
             area.attempt(np.random.default_rng(number))
         except Exception:  # whatever a lost model leads to
             failures += 1
             shutil.rmtree(area.path, ignore_errors=True)
-            area = Kills(tmp_path)
+            area.number = 0
+            put(area.path, 0)
     assert failures
 
 
