@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 TESTS :=  # some tests only: make coverage TESTS=tests/test_numerics.py
 
-.PHONY: demo test test-all test-lowest coverage check docs format bench bench-quality bench-likelihoods soak clean
+.PHONY: demo test test-all test-lowest coverage check audit docs format bench bench-quality bench-likelihoods soak clean
 
 demo: $(VENV)/.demo
 	$(BIN)/pritchel demo
@@ -33,7 +33,12 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+	$(BIN)/python -m pip --quiet check
 	$(MAKE) --no-print-directory docs
+
+# Known faults of what is installed, which only a service knows: this asks it, so it needs the network.
+audit: $(VENV)/.dev
+	$(BIN)/uv tool run pip-audit --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .

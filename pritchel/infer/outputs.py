@@ -108,7 +108,7 @@ def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
         scales = layer.log_unit_scale_moments()
         tilted = None if scales is None else tilted_scales(model.prior, *scales, shared)
         units = scaled_units(layer.project(mean, var), tilted)
-    assert units is not None
+    assert units is not None  # noqa: S101 - for type checkers: there is a layer
     if isinstance(guide.output, Normal):
         return output_moments(guide, inputs, *units.project(guide.output))
     return output_moments(guide, inputs, *guide.output.project_moments(*units.mean_and_var()))
