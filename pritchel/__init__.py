@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pritchel.model.likelihoods.negative_binomial import NegativeBinomial
     from pritchel.model.likelihoods.poisson import Poisson
     from pritchel.model.likelihoods.student_t import StudentT
+    from pritchel.model.likelihoods.zero_inflated import ZeroInflated
     from pritchel.model.priors.gaussian import GaussianPrior
     from pritchel.model.priors.horseshoe import Horseshoe
     from pritchel.model.priors.regularized_horseshoe import RegularizedHorseshoe
@@ -49,6 +50,7 @@ _HOMES = {
     "Mixture": "model.likelihoods.mixture",
     "Poisson": "model.likelihoods.poisson",
     "NegativeBinomial": "model.likelihoods.negative_binomial",
+    "ZeroInflated": "model.likelihoods.zero_inflated",
     "Categorical": "model.likelihoods.categorical",
     "Family": "guide",
     "Training": "infer.options",
@@ -88,6 +90,7 @@ __all__ = [
     "TableError",
     "TableModel",
     "Training",
+    "ZeroInflated",
     "load",
 ]
 

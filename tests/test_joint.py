@@ -77,6 +77,10 @@ DENSITIES = {
     "negative_binomial": lambda y, f, p: stats.nbinom.logpmf(
         y, np.exp(p), np.exp(p) / (np.exp(p) + np.exp(f + np.log(4 / 3)))
     ).sum(1),
+    "zero_inflated": lambda y, f, p: (  # none of the targets is a zero
+        stats.nbinom.logpmf(y, np.exp(p[:1]), np.exp(p[:1]) / (np.exp(p[:1]) + np.exp(f[:, :1] + np.log(4 / 3))))
+        + special.log_expit(-f[:, 1:] - p[1:])
+    ).sum(1),
     "categorical": lambda y, f, p: (f - special.logsumexp(f, axis=1, keepdims=True))[np.arange(3), y[:, 0].astype(int)],
 }
 

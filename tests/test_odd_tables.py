@@ -197,3 +197,13 @@ def test_a_lack_of_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("pritchel.tables.read._next_piece", lacking)
     with pytest.raises(MemoryError, match=r"to read .*t\.csv"):
         read_table(written(tmp_path / "t.csv", "x,y\n1,2\n"))
+
+
+def test_damaged_notes_for_pandas_in_a_parquet_file_are_told(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"x": [1.0, 2.0], "town": ["a", "b"]}).to_parquet(path)
+    whole = path.read_bytes()
+    assert whole.count(b'"pandas_type"') > 0
+    path.write_bytes(whole.replace(b'"pandas_type"', b'"pandas_tipe"'))
+    with pytest.raises(TableError, match=r"t\.parquet is not a Parquet file that can be read: its notes for pandas"):
+        read_table(str(path))

@@ -45,7 +45,7 @@ def fit(
         str,
         typer.Option(
             help="auto (categorical for texts; else noise as the rows ask for it), gaussian, student_t, "
-            "heteroscedastic, mixture (several humps), poisson, negative_binomial or categorical."
+            "heteroscedastic, mixture (several humps), poisson, negative_binomial, zero_inflated or categorical."
         ),
     ] = "auto",
     holdout: Annotated[

@@ -41,8 +41,9 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     likelihood : str or LikelihoodSettings
         What noise is: :class:`~pritchel.AdaptiveNoise` ("auto": constant and Gaussian unless the rows say otherwise),
         :class:`~pritchel.Gaussian`, :class:`~pritchel.StudentT`, :class:`~pritchel.Heteroscedastic`,
-        :class:`~pritchel.Mixture`, or for counts :class:`~pritchel.Poisson` or :class:`~pritchel.NegativeBinomial`
-        (with exposure, fit counts / exposure with `sample_weight=exposure`); or a name: "gaussian", "student_t", ...
+        :class:`~pritchel.Mixture`, or for counts :class:`~pritchel.Poisson`, :class:`~pritchel.NegativeBinomial`,
+        :class:`~pritchel.ZeroInflated` (with exposure, fit counts / exposure with `sample_weight=exposure`); or a
+        name: "gaussian", "student_t", ...
     family : str or Family
         The posterior's shape: "structured", "semi_structured", "factorized", "tied" or "vmg", or a
         :class:`~pritchel.Family`.

@@ -165,7 +165,7 @@ def _iter_parquet(source: str, chunk_rows: int | None) -> Iterator[pd.DataFrame]
         file = parquet.ParquetFile(source)
         start = 0
         for batch in _batches(file, chunk_rows):
-            piece = batch.to_pandas()
+            piece = _as_frame(batch, source)
             if any(name is not None for name in piece.index.names):  # an index with a name is a column
                 piece = piece.reset_index()
             piece.index = pd.RangeIndex(start, start + len(piece))
@@ -173,6 +173,17 @@ def _iter_parquet(source: str, chunk_rows: int | None) -> Iterator[pd.DataFrame]
             yield piece
     except (pyarrow.ArrowException, NotImplementedError) as error:
         raise TableError(f"{source} is not a Parquet file that can be read: {error}.") from None
+
+
+def _as_frame(batch: Any, source: str) -> pd.DataFrame:
+    """As pandas has it, whose notes in the file, if they are damaged, end in errors of every kind."""
+    try:
+        return batch.to_pandas()
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise TableError(
+            f"{source} is not a Parquet file that can be read: its notes for pandas are damaged ({told})."
+        ) from None
 
 
 def _batches(file: Any, chunk_rows: int | None) -> Iterator[Any]:

@@ -1,6 +1,7 @@
 """Counts with more spread than Poisson."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,19 +29,26 @@ class NegativeBinomialLikelihood(CountLikelihood):
         self, params: Float[AnyArray, " targets"], targets: Targets, mean: Outputs, var: Outputs
     ) -> Float[AnyArray, " examples"]:
         r"""$\ln\frac{\Gamma(y+r)}{\Gamma(r)} + y\,E[g] - (y+r)\,E[\ln(1 + e^{g})]$, $g = f + o - \ln r$: quadrature."""
-        dispersion = jnp.exp(params)
+        return self.expected_terms(params, targets, mean, var).sum(-1)
+
+    def expected_terms(self, params: Any, targets: Any, mean: Any, var: Any) -> Any:
+        """The same, a target each."""
+        dispersion, log_odds = jnp.exp(params), mean + self.log_rate - params
         nodes, weights = gauss_hermite(NUM_NODES)
-        log_odds = mean + self.log_rate - params
         at_nodes = log_odds[..., None] + jnp.sqrt(var)[..., None] * jnp.asarray(nodes, mean.dtype)
         expected = jax.nn.softplus(at_nodes) @ jnp.asarray(weights, mean.dtype)
         ratio = jax.lax.lgamma(targets + dispersion) - jax.lax.lgamma(dispersion)
-        return (ratio + targets * log_odds - (targets + dispersion) * expected).sum(-1)
+        return ratio + targets * log_odds - (targets + dispersion) * expected
 
     def log_density(self, params, targets, outputs):
         r"""$\ln\frac{\Gamma(y+r)}{\Gamma(r)\,y!} + y\,g - (y+r)\ln(1 + e^{g})$, $g = f + o - \ln r$."""
+        return self.terms(params, targets, outputs).sum(-1)
+
+    def terms(self, params: Any, targets: Any, outputs: Any) -> Any:
+        """The same, a target each."""
         dispersion, log_odds = jnp.exp(params), outputs + self.log_rate - params
         ratio = jax.lax.lgamma(targets + dispersion) - jax.lax.lgamma(dispersion) - jax.lax.lgamma(targets + 1)
-        return (ratio + targets * log_odds - (targets + dispersion) * jax.nn.softplus(log_odds)).sum(-1)
+        return ratio + targets * log_odds - (targets + dispersion) * jax.nn.softplus(log_odds)
 
     def log_prior(self, params: Float[AnyArray, " targets"]) -> Scalar:
         """The Gaussian prior of the log dispersion."""
