@@ -17,6 +17,7 @@ from pritchel.data.dataset import Dataset, Standardizer, prepare
 from pritchel.estimators.fitted import FittedEstimator
 from pritchel.estimators.outcome import collapse, describe_fits, usable_fits, warn_of_chains
 from pritchel.estimators.progress import progress_display
+from pritchel.estimators.remarks import table_remarks
 from pritchel.guide.member import Member
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.infer.members import MemberFit, fine_tune_members, fit_members
@@ -205,12 +206,8 @@ class HorseshoeEstimator(FittedEstimator):
         weights = self._row_weights(values, weights)
         for name, table in (("X", inputs), ("y", targets)):
             checks.check_magnitude(name, table)
-            if few := checks.columns_without_digits(table):
-                warnings.warn(f"{name}, column {few[0]}: {checks.FEW_DIGITS}", diagnostics.FitWarning, stacklevel=3)
-        for index, column in enumerate(inputs.T):
-            for value, count in checks.far_values(column):
-                told = f"X, column {index}: {value:g} in {count:g} row(s) is {checks.FAR}"
-                warnings.warn(told, diagnostics.FitWarning, stacklevel=3)
+        for remark in table_remarks(inputs, targets, self.likelihood_settings().kind):
+            warnings.warn(remark, diagnostics.FitWarning, stacklevel=3)
         if weights is not None and np.count_nonzero(weights) < 2:
             raise ValueError("sample_weight must leave at least two rows with a positive weight.")
         return np.ascontiguousarray(inputs), targets, weights

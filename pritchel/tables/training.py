@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.base import is_classifier
 
 from pritchel import checks
+from pritchel.data.grid import coarse_step, has_many_zeros, heavy_value
 from pritchel.estimators.classifier import HorseshoeClassifier
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.estimators.typed import unfitted
@@ -196,11 +197,23 @@ def remarks(data: TrainingTable, *, classes: bool, may_hold_codes: bool) -> Iter
 def _remark_on_codes(target: str, values: np.ndarray) -> Iterator[Message]:
     """Few distinct whole numbers may be codes of classes, or counts; they are taken as numbers unless told."""
     distinct = np.unique(values)
+    counts = Option("likelihood", "zero_inflated" if has_many_zeros(values) else "poisson")
     if len(distinct) <= min(MAX_CODES, len(values) // 2) and np.array_equal(distinct, np.round(distinct)):
         yield Message(
             f"{target} has {len(distinct)} distinct whole numbers and is taken as numbers; for classes add "
             "{option}, for counts {option}.",
-            (Option("likelihood", "categorical"), Option("likelihood", "poisson")),
+            (Option("likelihood", "categorical"), counts),
+        )
+    elif np.all(values >= 0) and np.array_equal(distinct, np.round(distinct)) and (heavy := heavy_value(values)):
+        yield Message(
+            f"{target} holds whole numbers and is {heavy[0]:g} in {100 * heavy[1]:.0f} % of the rows; for counts add "
+            "{option}.",
+            (counts,),
+        )
+    if (step := coarse_step(values)) is not None:
+        yield Message(
+            f"{target} lies on a grid with steps of {step:g}: its log-likelihood is that of a density, and not to be "
+            f"compared with those of counts or classes. In Python log_prob(..., round_to={step:g}) is."
         )
 
 
