@@ -43,7 +43,8 @@ def model(frame, tmp_path_factory) -> TableModel:
 def test_the_page_has_all_its_parts(model, frame, with_table):
     html = model_page(model, frame if with_table else None).html()
     assert re.findall("<h2>(.*?)</h2>", html) == list(HEADINGS)
-    assert html.count("<img") == 5
+    assert html.count("<img") == 5 + with_table  # with rows enough to group them by how sure the model was
+    assert html.index("intervals") < html.index("The data")  # the verdict comes first
     assert all(len(alt) > 20 for alt in re.findall('alt="(.*?)"', html))
     assert "&lt;Ayr&gt;" in html
     assert "<Ayr>" not in html
@@ -61,6 +62,16 @@ def test_a_gaussian_prior_and_a_model_without_rows_have_a_page(table, tmp_path):
     assert "nothing to compare with" in html
     assert "<code>pritchel" not in html  # fitted in Python: the settings say how
     assert "training__num_steps" in html
+
+
+def test_noise_that_depends_on_inputs_has_a_picture(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "z": rng.normal(size=200)})
+    frame["y"] = frame["x"] + np.exp(frame["z"] - 1) * rng.normal(size=200)
+    fitted = TableModel(tiny(likelihood="heteroscedastic", training__num_steps=2500), holdout=0.2).fit(frame, "y")
+    assert not fitted.estimator_.noise_report_[0].is_constant
+    html = model_page(fitted, frame).html()
+    assert "Standard deviation of the noise of y against" in html
 
 
 @pytest.mark.slow

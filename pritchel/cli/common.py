@@ -62,7 +62,7 @@ def tell(message: Any) -> None:
 
 def as_flag(option: Any) -> str:
     """An argument of Python as it is typed here: `--drop when`."""
-    flag = FLAGS.get(option.name, f"--{option.name.replace('_', '-')}")
+    flag = FLAGS.get(option.name, f"--{option.name.rpartition('__')[2].replace('_', '-')}")
     return flag if option.value is None else f"{flag} {shlex.quote(str(option.value))}"
 
 

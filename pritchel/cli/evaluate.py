@@ -11,9 +11,11 @@ from pritchel.cli.common import (
     Encoding,
     NaValues,
     Sep,
+    as_flag,
     console,
     plain_errors,
     print_json,
+    put,
     say,
     visible,
 )
@@ -41,6 +43,7 @@ def evaluate(
 
         from pritchel.cli.scores import checks_table, scores_table
         from pritchel.posterior.evaluate import calibration_curve
+        from pritchel.tables.judgement import judge
         from pritchel.tables.model import TableModel
         from pritchel.tables.outside import outside_cells, outside_remarks
         from pritchel.tables.read import read_table
@@ -52,14 +55,17 @@ def evaluate(
         for text in outside_remarks(loaded.plan_, outside_cells(loaded.plan_, frame)[1]):
             say(f"Note: {text}")
         notes = score_notes(outcome)
+        verdicts = [told.spelled(as_flag) for told in judge(loaded.estimator_, notes["scores"], notes["num_scored"])]
         curves = {}
         for index, name in enumerate(() if loaded.has_classes else loaded.plan_.targets):
             levels, observed = calibration_curve(outcome.pit[:, index])
             curves[name] = {"nominal": levels.round(4).tolist(), "observed": observed.round(4).tolist()}
         if as_json:
-            print_json({"model": str(model), **notes, "calibration": curves})
+            print_json({"model": str(model), **notes, "verdicts": verdicts, "calibration": curves})
             return
         console().print(scores_table(notes["scores"], notes["num_scored"], "Scores"))
+        for verdict in verdicts:
+            put(verdict)
         for name, curve in curves.items():
             shown = Table(title=f"Calibration of {visible(name)}: rows inside central intervals")
             shown.add_column("interval", justify="right")

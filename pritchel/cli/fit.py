@@ -15,6 +15,7 @@ from pritchel.cli.common import (
     NaValues,
     Overwrite,
     Sep,
+    as_flag,
     command_words,
     console,
     plain_errors,
@@ -181,8 +182,10 @@ def _save(model: Any, output: Path, partial: Path, overwrite: bool) -> None:
 def _facts(model: Any, output: Path) -> dict[str, Any]:
     from pritchel.model.likelihoods import LIKELIHOODS
     from pritchel.settings import name_of
+    from pritchel.tables.judgement import judge
 
     estimator, plan = model.estimator_, model.plan_
+    verdicts = judge(estimator, model.notes_.get("scores", ()), model.notes_.get("num_scored", 0))
     return {
         "model": str(output),
         "targets": list(plan.targets),
@@ -196,6 +199,7 @@ def _facts(model: Any, output: Path) -> dict[str, Any]:
         "is_collapsed": estimator.is_collapsed_,
         "is_interrupted": model.is_interrupted,
         **model.notes_,
+        "verdicts": [verdict.spelled(as_flag) for verdict in verdicts],
     }
 
 
@@ -214,4 +218,6 @@ def _print(facts: dict[str, Any]) -> None:
         put(f"Noise: {facts['noise']}.")
     if facts.get("scores"):
         console().print(scores_table(facts["scores"], facts["num_scored"], "On rows held out from the fit"))
+        for verdict in facts["verdicts"]:
+            put(verdict)
     put(f"Written: {facts['model']}  (next: pritchel predict {facts['model']} NEW.csv -o OUT.csv)")

@@ -34,6 +34,16 @@ def add_dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) ->
                 + ("rows of the table" if frame is not None else "a typical row")
                 + " with one input set to each value; the band holds 90 % of the posterior's functions.",
             )
+    report = model.estimator_.noise_report_
+    for index, target in enumerate(model.plan_.targets if report is not None else ()):
+        if curves and not report[index].is_constant:
+            page.figure(
+                figures.dependences(
+                    [_noise_curve(model, name, background, index) for name in curves], f"noise of {target}"
+                ),
+                f"Standard deviation of the noise of {target} against {', '.join(curves)}.",
+                f"The noise of {target} is not the same for all rows: its standard deviation, averaged like the above.",
+            )
     page.table(("input", "norm of its weights"), [(name, f"{norm:.3g}") for name, norm in norms.items()])
 
 
@@ -59,15 +69,10 @@ def _background(model: TableModel, frame: pd.DataFrame | None) -> pd.DataFrame:
 
 def _curve(model: TableModel, column: Column, background: pd.DataFrame) -> list[figures.Dependence] | None:
     """The averaged prediction with one column set to each of some values, an entry a target or class."""
-    if column.kind == "category":
-        values: list[Any] = list(column.summary.get("counts", dict.fromkeys(column.categories)))[:8]
-    elif column.summary:
-        quantiles = column.summary["quantiles"]
-        values = [float(value) for value in np.linspace(quantiles[1], quantiles[5], NUM_POINTS)]
-    else:
+    values = _values(column)
+    if not values:
         return None
-    tables = [background.assign(**{column.name: value}) for value in values]
-    inputs = encode_inputs(model.plan_, pd.concat(tables, ignore_index=True))
+    inputs = _moved(model, column.name, values, background)
     functions = model.estimator_.posterior_.sample_functions(inputs, NUM_FUNCTIONS, 0)
     averaged = functions.reshape(len(values), len(background), *functions.shape[1:]).mean(1)
     lower, upper = np.quantile(averaged, [0.05, 0.95], axis=-1)
@@ -77,3 +82,28 @@ def _curve(model: TableModel, column: Column, background: pd.DataFrame) -> list[
         figures.Dependence(column.name, values, mean[:, index], lower[:, index], upper[:, index])
         for index in range(first, mean.shape[1])
     ]
+
+
+def _noise_curve(model: TableModel, name: str, background: pd.DataFrame, target: int) -> figures.Dependence:
+    """The noise's standard deviation with one column set to each of some values; the root mean square over rows."""
+    column = next(column for column in model.plan_.columns if column.name == name)
+    values = _values(column)
+    spread = model.estimator_.posterior_.noise(_moved(model, name, values, background))[0][:, target]
+    mean = np.sqrt((spread.reshape(len(values), len(background)) ** 2).mean(1))
+    return figures.Dependence(name, values, mean, mean, mean)
+
+
+def _values(column: Column) -> list[Any]:
+    """Values to set a column to; none where nothing is known of it."""
+    if column.kind == "category":
+        return list(column.summary.get("counts", dict.fromkeys(column.categories)))[:8]
+    if not column.summary:
+        return []
+    quantiles = column.summary["quantiles"]
+    return [float(value) for value in np.linspace(quantiles[1], quantiles[5], NUM_POINTS)]
+
+
+def _moved(model: TableModel, name: str, values: list[Any], background: pd.DataFrame) -> np.ndarray:
+    """Inputs of the background rows with one column set to each value in turn."""
+    tables = [background.assign(**{name: value}) for value in values]
+    return encode_inputs(model.plan_, pd.concat(tables, ignore_index=True))

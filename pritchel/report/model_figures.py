@@ -98,6 +98,24 @@ def parity(observed: np.ndarray, mean: np.ndarray, sd: np.ndarray, name: str) ->
     return picture[0]
 
 
+def spread(residuals: np.ndarray, sd: np.ndarray, name: str) -> bytes:
+    """Root mean square residual against predicted standard deviation, rows in groups by the latter; 95 % intervals."""
+    groups = np.array_split(np.argsort(sd), int(np.clip(len(sd) // 20, 2, 8)))
+    said = np.array([np.sqrt(np.mean(sd[rows] ** 2)) for rows in groups])
+    seen = np.array([np.sqrt(np.mean(residuals[rows] ** 2)) for rows in groups])
+    errors = [1.96 * np.std(residuals[rows] ** 2) / np.sqrt(len(rows)) for rows in groups]  # of the mean square
+    low = np.sqrt(np.maximum(seen**2 - errors, 0))
+    high = np.sqrt(seen**2 + errors)
+    with _figure(5, 3.4) as (_, axes, picture):
+        axis = axes[0, 0]
+        axis.errorbar(said, seen, [seen - low, high - seen], fmt="o", color=BLUE, ms=5, lw=1)
+        end = 1.05 * max(said.max(), seen.max())
+        axis.plot([0, end], [0, end], color=INK, lw=0.8, ls="--")
+        axis.set(xlabel=f"standard deviation predicted for {name}", ylabel="root mean square residual")
+        axis.set(xlim=(0, None), ylim=(0, None))
+    return picture[0]
+
+
 def calibration(pit: np.ndarray) -> bytes:
     """Two views of calibration: the histogram of P(y <= observed), and coverage against its level."""
     with _figure(7, 2.9, 2) as (_, axes, picture):
@@ -178,7 +196,9 @@ class Dependence(NamedTuple):
 
 
 def dependences(curves: list[Dependence], target: str) -> bytes:
-    """Partial dependence, a panel an input."""
+    """Partial dependence, a panel an input, all to one scale."""
+    low, high = min(curve.lower.min() for curve in curves), max(curve.upper.max() for curve in curves)
+    margin = 0.05 * (high - low) or 1.0
     columns = min(2, len(curves))
     rows = -(-len(curves) // columns)
     with _figure(7, 2.6 * rows, columns, rows) as (_, axes, picture):
@@ -191,7 +211,7 @@ def dependences(curves: list[Dependence], target: str) -> bytes:
             else:
                 axis.fill_between(curve.values, curve.lower, curve.upper, color=PALE, lw=0)
                 axis.plot(curve.values, curve.mean, color=BLUE, lw=1.5)
-            axis.set(xlabel=curve.name, ylabel=target)
+            axis.set(xlabel=curve.name, ylabel=target, ylim=(low - margin, high + margin))
         for axis in list(axes.flat)[len(curves) :]:
             axis.remove()
     return picture[0]

@@ -11,7 +11,10 @@ from pritchel.report.model_dependence import add_dependence
 from pritchel.report.page import Page
 from pritchel.serial import versions
 from pritchel.tables.columns import Column
+from pritchel.tables.judgement import judge
 from pritchel.tables.model import TableModel
+
+FEWEST_FOR_SPREAD = 40  # rows
 
 
 def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str = "model") -> Page:
@@ -23,6 +26,9 @@ def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str =
         f"{name}: {targets}", f"A {type(estimator).__name__} fitted with Pritchel; report of the model in {name}."
     )
     page.cards(_cards(model, outcome))
+    if outcome is not None:
+        for verdict in judge(estimator, outcome["scores"], len(outcome["observed"])):
+            page.text(str(verdict))
     _data(page, model)
     _fit(page, model)
     _units(page, model)
@@ -198,6 +204,13 @@ def _number_predictions(page: Page, model: TableModel, frame: pd.DataFrame | Non
                     "Square roots of how often each count was observed (bars that hang from the curve) and expected. "
                     "A bar that does not reach zero: too many were expected; one that goes below: too few.",
                 )
+        if len(observed) >= FEWEST_FOR_SPREAD:
+            page.figure(
+                figures.spread(observed - mean, sd, name),
+                f"How far {name} was off against how far the model said it might be, in groups of rows.",
+                "Rows in groups by the standard deviation predicted for them. On the diagonal: where the model is less "
+                "sure it is as much further off. A level line: it cannot tell sure rows from unsure ones.",
+            )
         page.figure(
             figures.calibration(pit),
             f"Histogram of predictive probabilities and coverage curve for {name}.",
