@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -290,6 +291,14 @@ def test_fit_killed_then_resumed_is_the_fit_never_killed(workplace, tmp_path):
     first, second = (HorseshoeRegressor.load(tmp_path / name) for name in "ab")
     np.testing.assert_array_equal(first.elbo_, second.elbo_)
     assert not (tmp_path / "b.partial").exists()
+
+
+def test_regions_are_written_as_words(workplace):
+    words = ("predict", workplace / "model", workplace / "houses.csv", "--region")
+    lines = run(*words, "0.8").stdout.splitlines()
+    assert lines[0].endswith(",region80")
+    assert re.fullmatch(r"-?[\d.e+]+ to -?[\d.e+]+(; .*)?", lines[1].rpartition(",")[2])
+    assert "must lie strictly between 0 and 1" in run(*words, "80", code=2).stderr
 
 
 def test_ctrl_c_keeps_the_fit_so_far(workplace, tmp_path):

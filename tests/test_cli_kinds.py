@@ -62,6 +62,12 @@ def test_predict_and_evaluate(workplace, frame):
     assert "made-up" in run("evaluate", folder / "model", folder / "t.csv").output
 
 
+def test_regions_are_for_numbers(workplace):
+    folder, _ = workplace
+    told = run("predict", folder / "model", folder / "t.csv", "--region", "0.9", code=2).stderr
+    assert "--region is for numbers" in told
+
+
 def test_prune_and_report(workplace):
     folder, target = workplace
     run("prune", folder / "model", "-o", folder / "small", "--threshold", "0.05")

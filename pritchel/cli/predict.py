@@ -24,6 +24,10 @@ def predict(
     split: Annotated[
         bool, typer.Option("--split", help="Add what noise and what ignorance add: aleatoric and epistemic columns.")
     ] = False,
+    region: Annotated[
+        float | None,
+        typer.Option(help="Add the smallest set that holds this share of new observations; it may have gaps."),
+    ] = None,
     flag_outside: Annotated[
         bool,
         typer.Option("--flag-outside", help="Add a column that names the inputs in which a row is unlike the fit's."),
@@ -54,7 +58,7 @@ def predict(
         from pritchel.tables.read import iter_table
 
         loaded = TableModel.load(model).reading(decimal, na_value or ())
-        asked = Asked(quantile or (0.05, 0.5, 0.95), row_id or (), split, flag_outside)
+        asked = Asked(quantile or (0.05, 0.5, 0.95), row_id or (), split, flag_outside, region)
         start, last = time.monotonic(), None
         with table_writer(output, overwrite, quote_formulas) as write:
             for last in answer_pieces(loaded, iter_table(table, sep, encoding), asked):

@@ -35,3 +35,17 @@ def number_answers(
         for position, level in enumerate(quantiles):
             columns[f"{before}q{100 * level:g}"] = levels[:, index, position]
     return columns
+
+
+def region_answers(
+    posterior: Posterior, inputs: np.ndarray, targets: Sequence[str], coverage: float
+) -> dict[str, list[str]]:
+    """The smallest set that holds a new observation, in words: `-2.6 to -1.5; 1.5 to 2.6`."""
+    rows = posterior.regions(inputs, coverage)
+    columns = {}
+    for index, target in enumerate(targets):
+        before = "" if len(targets) == 1 else f"{target}_"
+        columns[f"{before}region{100 * coverage:g}"] = [
+            "; ".join(f"{low:.6g} to {high:.6g}" for low, high in row[index]) for row in rows
+        ]
+    return columns

@@ -5,19 +5,24 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from pritchel.tables.answers import region_answers
 from pritchel.tables.cells import listed
+from pritchel.tables.encode import encode_inputs
 from pritchel.tables.messages import TableError
 from pritchel.tables.model import TableModel
 from pritchel.tables.outside import Outside, joined_counts, outside_cells, outside_remarks
+from pritchel.tables.read import named
 
 
 class Asked(NamedTuple):
-    """What is wanted of every row: quantiles, columns to copy, the parts of the uncertainty, what lies outside."""
+    """What is wanted of every row: quantiles, columns to copy, the parts of the uncertainty, what lies outside, and the
+    coverage of a region."""
 
     quantiles: Sequence[float] = ()
     ids: Sequence[str] = ()
     split: bool = False
     flag_outside: bool = False
+    region: float | None = None
 
 
 class PieceAnswers(NamedTuple):
@@ -36,6 +41,8 @@ def answer_pieces(model: TableModel, pieces: Iterator[pd.DataFrame], asked: Aske
         ids = _ids(model, piece, asked.ids)
         numbers = pd.DataFrame({"row": range(num_rows + 1, num_rows + 1 + len(piece))}, piece.index)
         answer = model.predict(piece, asked.quantiles, num_rows, split=asked.split)
+        if asked.region is not None:
+            answer = answer.assign(**_regions(model, piece, asked.region, num_rows))
         flags, found = outside_cells(model.plan_, piece, num_rows)
         if asked.flag_outside:
             answer["outside"] = ["; ".join(flags.columns[row]) for row in flags.to_numpy(bool)]
@@ -43,6 +50,16 @@ def answer_pieces(model: TableModel, pieces: Iterator[pd.DataFrame], asked: Aske
         num_rows += len(piece)
         whole = pd.concat([piece[ids] if ids else numbers, answer], axis=1)
         yield PieceAnswers(whole, num_rows, counts, _extra_columns(model, piece, ids))
+
+
+def _regions(model: TableModel, piece: pd.DataFrame, coverage: float, first_row: int) -> dict[str, list[str]]:
+    posterior = model.estimator_.posterior_
+    if model.has_classes or posterior.likelihood.has_counts:
+        raise TableError("{option} is for numbers: counts and classes have probabilities.", "region")
+    if not 0 < coverage < 1:
+        raise TableError(f"{{option}} must lie strictly between 0 and 1, as in 0.9; got {coverage}.", "region")
+    inputs = encode_inputs(model.plan_, named(piece), first_row)
+    return region_answers(posterior, inputs, model.plan_.targets, coverage)
 
 
 def remarks_on(model: TableModel, last: PieceAnswers) -> Iterator[str]:
