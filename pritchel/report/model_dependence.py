@@ -34,9 +34,9 @@ def add_dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) ->
                 + ("rows of the table" if frame is not None else "a typical row")
                 + " with one input set to each value; the band holds 90 % of the posterior's functions.",
             )
-    report = model.estimator_.noise_report_
-    for index, target in enumerate(model.plan_.targets if report is not None else ()):
-        if curves and not report[index].is_constant:
+    for index, noise in enumerate(model.estimator_.noise_report_ or ()):
+        target = model.plan_.targets[index]
+        if curves and not noise.is_constant:
             page.figure(
                 figures.dependences(
                     [_noise_curve(model, name, background, index) for name in curves], f"noise of {target}"
