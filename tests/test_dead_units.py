@@ -2,6 +2,7 @@ import jax
 import numpy as np
 import pytest
 
+from pritchel import HorseshoeRegressor
 from pritchel.guide.network import take_units
 from pritchel.infer.dead_units import Cut, DeadUnits, UnitsState
 from pritchel.infer.outputs import pass_noise_shapes
@@ -41,6 +42,34 @@ def test_a_unit_that_stands_for_dead_ones_gives_the_same_gradient(x64, family, h
     in_small = dict(jax.tree_util.tree_leaves_with_path(take_units(of_small, live)))
     for path, leaf in jax.tree_util.tree_leaves_with_path(take_units(of_wide, live)):
         np.testing.assert_allclose(in_small[path], leaf, rtol=1e-9, atol=1e-12, err_msg=jax.tree_util.keystr(path))
+
+
+@pytest.mark.parametrize("family", ["structured", "semi_structured"])
+def test_counts_are_never_trained(family):
+    """Of inputs and units, and of the rows that a layer has beside them: they once drifted, and the bound with them."""
+    _, guide = build(family, hidden=(4, 3))
+    cut = Cut((np.arange(3), np.arange(2)), (np.array([1.0, 1.0, 2.0]), np.array([1.0, 2.0])))
+    moves = cut.apply_to_updates(jax.tree.map(np.ones_like, guide))
+    counts = {
+        jax.tree_util.keystr(path): leaf
+        for path, leaf in jax.tree_util.tree_leaves_with_path(moves)
+        if "counts" in jax.tree_util.keystr(path)
+    }
+    assert len(counts) == 4
+    assert not any(leaf.any() for leaf in counts.values())
+    kept = jax.tree_util.tree_leaves_with_path(cut.apply(guide))
+    assert all(leaf.min() >= 1 for path, leaf in kept if "counts" in jax.tree_util.keystr(path))
+
+
+@pytest.mark.slow
+def test_a_thousand_units_for_a_hundred_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (100, 1))
+    truth = np.sin(2 * X[:, 0])
+    model = HorseshoeRegressor(hidden=(1000,), num_members=1, random_state=0, inference="variational", progress=False)
+    model.fit(X, truth + 0.1 * rng.normal(size=100))
+    assert model.posterior_.members[0].guide.widths[1] < 1000  # most left on the way
+    assert np.sqrt(np.mean((model.predict(X) - truth) ** 2)) < 0.1
 
 
 def test_units_leave_only_after_two_looks_and_only_in_powers_of_two():

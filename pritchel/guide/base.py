@@ -100,8 +100,11 @@ class LayerGuide(eqx.Module):
     def take(self, inputs: np.ndarray, units: np.ndarray) -> "LayerGuide":
         """The entries of some inputs and units, as they stand; the bias row always stays."""
 
-    def count(self, inputs: np.ndarray, units: np.ndarray) -> "LayerGuide":
-        """Let each input and unit stand for so many alike; itself where they are independent and need no stand-in."""
+    def count(self, inputs: np.ndarray, units: np.ndarray, own: float = 1.0) -> "LayerGuide":
+        """Let each input and unit stand for so many alike; itself where they are independent and need no stand-in.
+
+        `own`: what the bias, and whatever else a layer holds beside its inputs, counts.
+        """
         return self
 
     def written_out(self) -> "LayerGuide":

@@ -13,9 +13,9 @@ class SemiStructuredLayer(IndependentLayer):
 
     base: LowRankNormal  # pyright: ignore[reportIncompatibleVariableOverride] - never assigned again
 
-    def count(self, inputs: np.ndarray, units: np.ndarray) -> "SemiStructuredLayer":
+    def count(self, inputs: np.ndarray, units: np.ndarray, own: float = 1.0) -> "SemiStructuredLayer":
         """Let each input and unit count so many times among the weights; scales are independent, and need not."""
-        return SemiStructuredLayer(self.base.count(np.append(inputs, 1.0), units), self.log_unit_scales)
+        return SemiStructuredLayer(self.base.count(np.append(inputs, own), units), self.log_unit_scales)
 
     def written_out(self) -> "SemiStructuredLayer":
         """The same distribution with nothing that ties its weights together."""

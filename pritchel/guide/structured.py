@@ -59,9 +59,9 @@ class StructuredLayer(LayerGuide):
         num_rows = self.joint.mean.shape[0]
         return StructuredLayer(self.joint.take(np.append(inputs, [num_rows - 2, num_rows - 1]), units))
 
-    def count(self, inputs: np.ndarray, units: np.ndarray) -> "StructuredLayer":
+    def count(self, inputs: np.ndarray, units: np.ndarray, own: float = 1.0) -> "StructuredLayer":
         """Let each input and unit count so many times."""
-        return StructuredLayer(self.joint.count(np.append(inputs, [1.0, 1.0]), units))
+        return StructuredLayer(self.joint.count(np.append(inputs, [own, own]), units))
 
     def written_out(self) -> "StructuredLayer":
         """The same distribution with nothing that ties its entries together."""

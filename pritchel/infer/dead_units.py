@@ -26,17 +26,18 @@ class Cut(NamedTuple):
 
     def apply(self, guide: NetworkGuide) -> NetworkGuide:
         """The smaller guide."""
-        return self._with_counts(guide, self.counts)
+        return self._with_counts(guide, (np.ones(guide.widths[0]), *self.counts), 1.0)
 
     def apply_to_updates(self, updates: NetworkGuide) -> NetworkGuide:
-        """The same entries of something shaped like the guide, such as a moment of its gradient."""
-        return self._with_counts(updates, tuple(np.zeros_like(counts) for counts in self.counts))
+        """The same entries of something shaped like the guide, such as a moment of its gradient; none for counts."""
+        return self._with_counts(updates, (np.zeros(updates.widths[0]), *map(np.zeros_like, self.counts)), 0.0)
 
-    def _with_counts(self, guide: NetworkGuide, unit_counts: tuple[np.ndarray, ...]) -> NetworkGuide:
+    def _with_counts(self, guide: NetworkGuide, counts: tuple[np.ndarray, ...], own: float) -> NetworkGuide:
+        """The units chosen; counts are of the inputs, then of each hidden layer's units."""
         smaller = take_units(guide, self.units)
-        input_counts = (np.ones(guide.widths[0]), *unit_counts)
         layers = tuple(
-            layer.count(*counts) for layer, *counts in zip(smaller.layers, input_counts[:-1], unit_counts, strict=True)
+            layer.count(*between, own)
+            for layer, between in zip(smaller.layers, itertools.pairwise(counts), strict=True)
         )
         return eqx.tree_at(lambda g: g.layers, smaller, layers)
 
