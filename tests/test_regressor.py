@@ -392,3 +392,20 @@ def test_warnings_point_at_the_line_that_fits(table):
     with pytest.warns(CollapseWarning) as caught:
         tiny(training__num_steps=1, training__learning_rate=1e-9).fit(*table)
     assert caught[0].filename == __file__
+
+
+def test_a_fit_that_diverges_is_begun_anew_more_slowly(table, monkeypatch):
+    from pritchel.estimators import base
+
+    rates, real = [], base.fit_members
+
+    def first_diverges(data, options, *arguments, **named):
+        rates.append(options.training.learning_rate)
+        fits = real(data, options, *arguments, **named)
+        is_first = len(rates) == 1
+        return [fit._replace(result=fit.result._replace(status="diverged")) for fit in fits] if is_first else fits
+
+    monkeypatch.setattr(base, "fit_members", first_diverges)
+    with pytest.warns(FitWarning, match="diverged and was begun anew with learning_rate=0.0025"):
+        tiny(training__num_steps=5, training__learning_rate=0.01).fit(*table)
+    assert rates == [0.01, 0.0025]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from pritchel import checks
 from pritchel.data.dataset import Dataset, Standardizer, prepare
 from pritchel.estimators.fitted import FittedEstimator
-from pritchel.estimators.outcome import collapse, describe_fits, usable_fits, warn_of_chains
+from pritchel.estimators.outcome import collapse, describe_fits, slower, usable_fits, warn_of_chains
 from pritchel.estimators.progress import progress_display
 from pritchel.estimators.remarks import table_remarks
 from pritchel.guide.member import Member
@@ -93,11 +93,16 @@ class HorseshoeEstimator(FittedEstimator):
             scale_targets=options.likelihood.kind.standardizes,
             input_limit=self.input_limit,
         )
-        labels = self._labels()
-        num_classes = 0 if labels is None else len(labels)
+        fits = self._fitted(data, options, seed, starts, self.checkpoint)
+        if any(fit.result.status == "diverged" for fit in fits):
+            options = slower(options)
+            warnings.warn(
+                f"The fit diverged and was begun anew with learning_rate={options.training.learning_rate:g}.",
+                diagnostics.FitWarning,
+                stacklevel=2,
+            )
+            fits = self._fitted(data, options, seed, starts, None)
         num_steps = options.fit_settings(len(data.inputs)).num_steps
-        with self._execution(options.num_members, num_steps, self.checkpoint) as execution:
-            fits = fit_members(data, options, seed, num_classes=num_classes, starts=starts, execution=execution)
         fits = self._usable(fits, options.num_members, options, num_steps)
         vars(self).pop("prune_report_", None)
         fits, chains, why = self._sampled(fits, data, options, seed)
@@ -110,6 +115,16 @@ class HorseshoeEstimator(FittedEstimator):
         self.noise_report_ = report_noise(self.posterior_, data)
         self.is_collapsed_ = collapse(self.posterior_, data, options, seed, may_refit="interrupted" not in self.status_)
         return self
+
+    def _fitted(
+        self, data: Dataset, options: Options, seed: int, starts: list[Member], checkpoint: Any
+    ) -> list[MemberFit]:
+        """The members, as their fits end."""
+        labels = self._labels()
+        num_classes = 0 if labels is None else len(labels)
+        num_steps = options.fit_settings(len(data.inputs)).num_steps
+        with self._execution(options.num_members, num_steps, checkpoint) as execution:
+            return fit_members(data, options, seed, num_classes=num_classes, starts=starts, execution=execution)
 
     def _sampled(
         self, fits: list[MemberFit], data: Dataset, options: Options, seed: int

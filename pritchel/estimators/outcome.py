@@ -16,7 +16,7 @@ from pritchel.posterior.predict import Posterior
 
 MAX_COLLAPSE_ROWS = 400
 BY_HEART = 0.5  # of the noise's variance: less is left of rows that are known by heart
-JUDGE_STEPS = 2000
+STEPS_TO_KNOW, JUDGE_STEPS = 1000, 2000  # before it can know anything by heart; of the further fit
 TO_CALLER_OF_FIT = 4  # stack levels from here
 
 
@@ -85,6 +85,7 @@ def collapse(posterior: Posterior, data: Dataset, options: Options, seed: int, *
     rows = _at_most(data if unseen is None else unseen, MAX_COLLAPSE_ROWS)
     judged = _judge(posterior, rows)
     may_refit = may_refit and unseen is None and posterior.members[0].draws is None
+    may_refit = may_refit and options.fit_settings(len(data.inputs)).num_steps >= STEPS_TO_KNOW
     if may_refit and _may_know_by_heart(posterior, rows, judged.mean):
         is_left_out = np.random.default_rng(np.random.SeedSequence((seed, 5))).permutation(len(data.inputs)) % 5 == 0
         seen, left_out = (data.take(np.flatnonzero(part)) for part in (~is_left_out, is_left_out))
@@ -93,6 +94,12 @@ def collapse(posterior: Posterior, data: Dataset, options: Options, seed: int, *
             judged = _judge(Posterior([fits[0].member], posterior.standardizer, seed, posterior.num_draws), rows)
     weights = rows.weights.astype(np.float64)
     return warn_if_collapsed(judged.observed, judged.mean, weights, judged.log_density, unseen is not None)
+
+
+def slower(options: Options) -> Options:
+    """The same with a quarter of the learning rate."""
+    training = dataclasses.replace(options.training, learning_rate=options.training.learning_rate / 4)
+    return dataclasses.replace(options, training=training)
 
 
 def _brief(options: Options, num_rows: int) -> Options:
