@@ -305,14 +305,9 @@ def test_ctrl_c_keeps_the_fit_so_far(workplace, tmp_path):
     words = [sys.executable, "-m", "pritchel", "fit", workplace / "houses.csv", "-t", "price", "-o", tmp_path / "m"]
     words += [*SMALL, "--num-members", "1", "--num-steps", "1000000"]
     environment = {**os.environ, "PRITCHEL_CHECKPOINT_SECONDS": "0"}
-    process = subprocess.Popen(
-        words,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a background job ignores
-    )
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, before)
     part = tmp_path / "m.partial" / "fit" / "member-1.safetensors"
     deadline = time.monotonic() + 120
     while not part.exists() and time.monotonic() < deadline:

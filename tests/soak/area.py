@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,9 @@ class Area(ABC):
 
 def in_child(action: Callable[[], None]) -> int:
     """Start an action in a forked process; its id. It ends with 0, or with 1 and a traceback on standard error."""
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of JAX, which the child has no use for, or is the first to use
+        pid = os.fork()
     if pid:
         return pid
     code = 1
