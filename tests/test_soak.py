@@ -13,7 +13,7 @@ from tests.soak.campaign import AREAS, report, run, try_area
 from tests.soak.saves import Kills, put
 
 SLOW = ("specs", "folders", "memory", "repeats", "fits")  # which make fits
-TRIES = {"specs": 40, "folders": 40, "memory": 5, "repeats": 25, "fits": 3}
+TRIES = {"specs": 40, "folders": 40, "memory": 5, "repeats": 25, "fits": 3, "kills": 8, "crowds": 2, "disks": 6}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in AREAS])
@@ -22,7 +22,7 @@ def test_an_area_holds(name, tmp_path):
         failures = run([name], 0, 10, TRIES[name], tmp_path / "soak.json")["areas"][name]["failures"]
     else:
         told = queue.SimpleQueue()
-        try_area(name, 0, 0, 20, 60, told)
+        try_area(name, 0, 0, TRIES.get(name, 20), 60, told)
         _, failures, _ = told.get()
     assert failures == []
 

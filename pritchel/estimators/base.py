@@ -93,16 +93,12 @@ class HorseshoeEstimator(FittedEstimator):
             scale_targets=options.likelihood.kind.standardizes,
             input_limit=self.input_limit,
         )
-        fits = self._fitted(data, options, seed, starts, self.checkpoint)
-        if any(fit.result.status == "diverged" for fit in fits):
-            options = slower(options)
-            warnings.warn(
-                f"The fit diverged and was begun anew with learning_rate={options.training.learning_rate:g}.",
-                diagnostics.FitWarning,
-                stacklevel=2,
-            )
-            fits = self._fitted(data, options, seed, starts, None)
         num_steps = options.fit_settings(len(data.inputs)).num_steps
+        named = {"num_classes": self._num_classes(), "starts": starts}
+        with self._execution(options.num_members, num_steps, self.checkpoint) as execution:
+            fits = fit_members(data, options, seed, **named, execution=execution)
+        if any(fit.result.status == "diverged" for fit in fits):
+            options, fits = self._begun_anew(data, slower(options), seed, named)
         fits = self._usable(fits, options.num_members, options, num_steps)
         vars(self).pop("prune_report_", None)
         fits, chains, why = self._sampled(fits, data, options, seed)
@@ -116,15 +112,20 @@ class HorseshoeEstimator(FittedEstimator):
         self.is_collapsed_ = collapse(self.posterior_, data, options, seed, may_refit="interrupted" not in self.status_)
         return self
 
-    def _fitted(
-        self, data: Dataset, options: Options, seed: int, starts: list[Member], checkpoint: Any
-    ) -> list[MemberFit]:
-        """The members, as their fits end."""
+    def _num_classes(self) -> int:
         labels = self._labels()
-        num_classes = 0 if labels is None else len(labels)
+        return 0 if labels is None else len(labels)
+
+    def _begun_anew(
+        self, data: Dataset, options: Options, seed: int, named: dict[str, Any]
+    ) -> tuple[Options, list[MemberFit]]:
+        """All members once more, with options that may do where others did not; says so."""
+        rate = options.training.learning_rate
+        told = f"The fit diverged and was begun anew with learning_rate={rate:g}."
+        warnings.warn(told, diagnostics.FitWarning, stacklevel=3)
         num_steps = options.fit_settings(len(data.inputs)).num_steps
-        with self._execution(options.num_members, num_steps, checkpoint) as execution:
-            return fit_members(data, options, seed, num_classes=num_classes, starts=starts, execution=execution)
+        with self._execution(options.num_members, num_steps) as execution:
+            return options, fit_members(data, options, seed, **named, execution=execution)
 
     def _sampled(
         self, fits: list[MemberFit], data: Dataset, options: Options, seed: int

@@ -196,25 +196,29 @@ def remarks(data: TrainingTable, *, classes: bool, may_hold_codes: bool) -> Iter
 
 def _remark_on_codes(target: str, values: np.ndarray) -> Iterator[Message]:
     """Few distinct whole numbers may be codes of classes, or counts; they are taken as numbers unless told."""
-    distinct = np.unique(values)
+    distinct, step = np.unique(values), coarse_step(values)
     counts = Option("likelihood", "zero_inflated" if has_many_zeros(values) else "poisson")
-    if len(distinct) <= min(MAX_CODES, len(values) // 2) and np.array_equal(distinct, np.round(distinct)):
-        yield Message(
-            f"{target} has {len(distinct)} distinct whole numbers and is taken as numbers; for classes add "
-            "{option}, for counts {option}.",
-            (Option("likelihood", "categorical"), counts),
-        )
-    elif np.all(values >= 0) and np.array_equal(distinct, np.round(distinct)) and (heavy := heavy_value(values)):
-        yield Message(
-            f"{target} holds whole numbers and is {heavy[0]:g} in {100 * heavy[1]:.0f} % of the rows; for counts add "
-            "{option}.",
-            (counts,),
-        )
-    if (step := coarse_step(values)) is not None:
-        yield Message(
-            f"{target} lies on a grid with steps of {step:g}: its log-likelihood is that of a density, and not to be "
+    grid = ""
+    if step is not None:
+        grid = (
+            f" {target} lies on a grid with steps of {step:g}: its log-likelihood is that of a density, and not to be "
             f"compared with those of counts or classes. In Python log_prob(..., round_to={step:g}) is."
         )
+    is_whole = np.array_equal(distinct, np.round(distinct))
+    if len(distinct) <= min(MAX_CODES, len(values) // 2) and is_whole:
+        yield Message(
+            f"{target} has {len(distinct)} distinct whole numbers and is taken as numbers; for classes add "
+            f"{{option}}, for counts {{option}}.{grid}",
+            (Option("likelihood", "categorical"), counts),
+        )
+    elif np.all(values >= 0) and is_whole and (heavy := heavy_value(values)):
+        yield Message(
+            f"{target} holds whole numbers and is {heavy[0]:g} in {100 * heavy[1]:.0f} % of the rows; for counts add "
+            f"{{option}}.{grid}",
+            (counts,),
+        )
+    elif grid:
+        yield Message(grid.strip())
 
 
 def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
