@@ -64,6 +64,7 @@ def test_a_gaussian_prior_and_a_model_without_rows_have_a_page(table, tmp_path):
     assert "training__num_steps" in html
 
 
+@pytest.mark.slow
 def test_noise_that_depends_on_inputs_has_a_picture(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=200), "z": rng.normal(size=200)})
