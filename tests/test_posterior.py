@@ -8,7 +8,7 @@ from pritchel.guide.prune_rule import prune_probabilities, surviving_units
 from pritchel.model.likelihoods.continuous import StudentComponents
 from pritchel.posterior import diagnostics, predict
 from pritchel.posterior.draws import weight_block
-from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile
+from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile, mixed_quantiles
 from tests.conftest import tiny
 
 
@@ -20,10 +20,33 @@ def test_mixture_against_scipy():
     parts = stats.t(dof, location, scale)
     np.testing.assert_allclose(log_mean_exp(mixture.log_density(y)), np.log(parts.pdf(y).mean(0)), rtol=1e-10)
     np.testing.assert_allclose(mixed_cdf(mixture, y), parts.cdf(y).mean(0), rtol=1e-10)
-    for level in (0.001, 0.05, 0.5, 0.999):
-        rows = [stats.t(dof[:, 0], location[:, row], scale[:, 0]) for row in range(3)]
-        exact = [optimize.brentq(lambda q, t=t, p=level: t.cdf(q).mean() - p, -1e4, 1e4) for t in rows]
-        np.testing.assert_allclose(mixed_quantile(mixture, level), exact, rtol=1e-6, atol=1e-7)
+    levels = np.array([0.5, 0.999, 0.001, 0.05, 0.3, 0.5, 0.31])  # in no order, one twice
+    rows = [stats.t(dof[:, 0], location[:, row], scale[:, 0]) for row in range(3)]
+    exact = [
+        [optimize.brentq(lambda q, t=t, p=p: t.cdf(q).mean() - p, -1e4, 1e4, xtol=1e-11) for p in levels] for t in rows
+    ]
+    np.testing.assert_allclose(mixed_quantiles(mixture, levels), exact, rtol=1e-8, atol=1e-8)
+    for level, own in zip(levels, np.transpose(exact), strict=True):
+        np.testing.assert_allclose(mixed_quantile(mixture, level), own, rtol=1e-8, atol=1e-8)
+
+
+def test_a_quantile_takes_few_looks_at_the_distribution():
+    """A root that is found stays found: halving its bracket instead took 33 looks, 10 s for a fan of 99 levels."""
+
+    class Counted(StudentComponents):
+        looks = 0
+
+        def cdf(self, values):
+            self.looks += 1
+            return super().cdf(values)
+
+    rng = np.random.default_rng(0)
+    mixture = Counted(rng.normal(size=(300, 50)), rng.uniform(0.5, 1.5, (300, 50)), np.full((300, 1), 8.0))
+    mixed_quantile(mixture, 0.95)
+    assert mixture.looks <= 8
+    fan = mixed_quantiles(mixture, np.linspace(0.01, 0.99, 99))
+    assert mixture.looks <= 8 + 2.5 * 99
+    assert (np.diff(fan) > 0).all()
 
 
 def test_quantiles_of_two_far_components():

@@ -1,11 +1,14 @@
 """Equal mixtures over weight draws: their log densities, distribution functions and quantiles."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import special
 
 from pritchel.model.likelihoods.base import Components
 
 MAX_ITERATIONS = 80
+SHORT_STEP = 3e-5  # of a component's standard deviation
 FEW_DIGITS = 1e-9  # differences of distribution functions below this have few
 
 
@@ -26,25 +29,69 @@ def cell_log_probability(components: Components, values: np.ndarray, width: np.n
 
 def mixed_quantile(components: Components, level: float) -> np.ndarray:
     """The value below which the mixture puts probability `level`; of counts, the smallest that reaches it."""
-    return (_count_quantile if components.is_discrete else _real_quantile)(components, level)
+    return mixed_quantiles(components, np.array([level]))[..., 0]
 
 
-def _real_quantile(components: Components, level: float) -> np.ndarray:
-    """Newton's method held inside a bracket that closes on the root; the components' quantiles are the bracket."""
+def mixed_quantiles(components: Components, levels: np.ndarray) -> np.ndarray:
+    """Quantiles at several levels, which are the last axis. They cannot cross."""
+    if components.is_discrete:
+        return np.stack([_count_quantile(components, level) for level in levels], -1)
+    found: list[np.ndarray] = []
+    path = _Path()
+    for level in np.sort(levels):
+        value, density = _real_quantile(components, level, path.next_value(level))
+        path = path.extended(level, value, density)
+        found.append(np.maximum(value, found[-1]) if found else value)
+    return np.stack(found, -1)[..., np.argsort(np.argsort(levels, kind="stable"), kind="stable")]
+
+
+class _Path(NamedTuple):
+    """Quantiles along the normal scores of their levels, where they are nearly a straight line; slopes are exact."""
+
+    score: float = 0.0
+    value: np.ndarray | None = None
+    slope: np.ndarray | None = None
+    bend: np.ndarray | float = 0.0
+
+    def next_value(self, level: float) -> np.ndarray | None:
+        """Where the quantile of a higher level should lie."""
+        if self.value is None or self.slope is None:
+            return None
+        ahead = special.ndtri(level) - self.score
+        return self.value + ahead * (self.slope + 0.5 * ahead * self.bend)
+
+    def extended(self, level: float, value: np.ndarray, density: np.ndarray) -> "_Path":
+        """The path with one more point on it."""
+        score = float(special.ndtri(level))
+        slope = np.exp(-0.5 * score**2) / np.sqrt(2 * np.pi) / np.maximum(density, np.finfo(float).tiny)
+        is_bent = self.slope is not None and score > self.score
+        return _Path(score, value, slope, (slope - self.slope) / (score - self.score) if is_bent else 0.0)
+
+
+def _real_quantile(components: Components, level: float, guess: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """A quantile and the density near it: Newton's method held inside a bracket that closes on the root.
+
+    The components' quantiles are the bracket. A step that is short beside the narrowest component is the last: the
+    error that it leaves is of the order of its square.
+    """
     own = components.quantile(level)
     low, high = own.min(0), own.max(0)
-    value = own.mean(0)
-    tolerance = 1e-9 * np.sqrt(np.min(components.var, 0)) if np.isfinite(components.var).all() else 1e-9 * (high - low)
+    value = own.mean(0) if guess is None else np.clip(guess, low, high)
+    has_spread = np.isfinite(components.var).all()
+    tolerance = SHORT_STEP * np.sqrt(np.min(components.var, 0)) if has_spread else SHORT_STEP**2 * (high - low)
+    density = np.zeros_like(value)
     for _ in range(MAX_ITERATIONS):
         excess = mixed_cdf(components, value) - level
         low, high = np.where(excess < 0, value, low), np.where(excess >= 0, value, high)
         density = np.exp(components.log_density(value)).mean(0)
-        step = value - excess / np.maximum(density, np.finfo(float).tiny)
-        proposal = np.where((step > low) & (step < high), step, 0.5 * (low + high))
-        if np.all(np.abs(proposal - value) <= tolerance):
-            return proposal
-        value = proposal
-    return value
+        step = excess / np.maximum(density, np.finfo(float).tiny)
+        is_last = (np.abs(step) <= tolerance) | (high - low <= SHORT_STEP * tolerance)
+        newton = np.clip(value - step, own.min(0), own.max(0))
+        is_inside = is_last | ((newton > low) & (newton < high))  # a root that is found is an end of its bracket
+        value = np.where(is_inside, newton, 0.5 * (low + high))
+        if np.all(is_last):
+            break
+    return value, density
 
 
 def _count_quantile(components: Components, level: float) -> np.ndarray:

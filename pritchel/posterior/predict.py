@@ -21,7 +21,7 @@ from pritchel.posterior.draws import (
     stored_rows,
     take_turns,
 )
-from pritchel.posterior.mixture import cell_log_probability, log_mean_exp, mixed_cdf, mixed_quantile
+from pritchel.posterior.mixture import cell_log_probability, log_mean_exp, mixed_cdf, mixed_quantiles
 from pritchel.posterior.region import density_regions
 
 MAX_CACHED_BYTES = 2**28
@@ -131,7 +131,7 @@ class Posterior:
         """Quantiles of the predictive mixture, levels on the last axis. They cannot cross."""
         parts = []
         for components in self._components(inputs, self.num_draws, ()):
-            parts.append(np.stack([mixed_quantile(components, level) for level in levels], -1))
+            parts.append(mixed_quantiles(components, levels))
         return np.concatenate(parts)
 
     def regions(self, inputs: np.ndarray, coverage: float) -> list[list[np.ndarray]]:
