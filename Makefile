@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 TESTS :=  # some tests only: make coverage TESTS=tests/test_numerics.py
 
-.PHONY: demo test test-all test-lowest coverage check audit docs format bench bench-quality bench-likelihoods soak clean
+.PHONY: demo test test-all test-lowest coverage check audit docs format bench bench-quality bench-likelihoods arena arena-quick soak clean
 
 demo: $(VENV)/.demo
 	$(BIN)/pritchel demo
@@ -53,6 +53,24 @@ bench-quality: $(VENV)/.dev
 bench-likelihoods: $(VENV)/.dev
 	$(BIN)/python benchmarks/likelihoods.py
 
+# Beside today's best: a night, resumable. ARENA="--tables yacht --methods Pritchel bde --splits 2", or "--page".
+arena: .venv-arena/.ready .venv-bde/.ready
+	.venv-arena/bin/python benchmarks/arena $(ARENA)
+
+arena-quick: .venv-arena/.ready .venv-bde/.ready
+	.venv-arena/bin/python benchmarks/arena --quick $(ARENA)
+
+.venv-arena/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-arena
+	.venv-arena/bin/python -m pip install --quiet --editable '.[arena]'
+	@touch $@
+
+# bde pins a blackjax that Pritchel cannot live with.
+.venv-bde/.ready: benchmarks/arena/bde-requirements.txt
+	$(PYTHON) -m venv .venv-bde
+	.venv-bde/bin/python -m pip install --quiet --requirement $<
+	@touch $@
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Pritchel needs Python 3.11 or newer; point PYTHON at one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -71,4 +89,4 @@ soak: $(VENV)/.dev
 	$(BIN)/python -m tests.soak $(SOAK)
 
 clean:
-	rm -rf $(VENV) $(LOWEST) .pytest_cache .ruff_cache .coverage htmlcov docs/_build docs/reference
+	rm -rf $(VENV) $(LOWEST) .venv-arena .venv-bde .pytest_cache .ruff_cache .coverage htmlcov docs/_build docs/reference

@@ -1,0 +1,88 @@
+"""Pritchel beside today's best, in one command.
+
+    make arena-quick                                         # three small tables, one split: under ten minutes
+    make arena                                               # everything: a night on two cores
+    make arena ARENA="--tables yacht concrete --methods Pritchel bde --splits 2"
+
+Every fit runs in a process of its own with limits of time and memory, and is one line of results/arena_runs.jsonl
+when it ends; a second call goes on from there. `--again METHOD` forgets a method's lines, `--retry` those that failed,
+`--page` runs nothing. The page, results/arena.md, and its figures are made from the lines alone.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+from registry import METHODS
+from run import Limits, Records, reason_to_skip, run_cell, truth_record
+from tables import TABLES
+
+RESULTS = Path(__file__).parents[1] / "results"
+QUICK_TABLES = ("linear", "yacht", "iris")
+NOT_QUICK = ("bde, defaults", "Pritchel, variational", "MC dropout")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="+", choices=TABLES, metavar="TABLE", help=f"of {', '.join(TABLES)}")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, metavar="METHOD", help=f"of {', '.join(METHODS)}")
+    parser.add_argument("--splits", type=int, default=100, help="at most so many of each table")
+    parser.add_argument("--seconds", type=float, default=Limits().seconds, help="a fit may take (default %(default)g)")
+    parser.add_argument(
+        "--megabytes", type=float, default=Limits().megabytes, help="a fit may take (default %(default)g)"
+    )
+    parser.add_argument("--again", nargs="+", default=[], metavar="METHOD", choices=METHODS, help="run it anew")
+    parser.add_argument("--retry", action="store_true", help="run what failed or met a limit anew")
+    parser.add_argument("--quick", action="store_true", help="three small tables, one split, less three slow methods")
+    parser.add_argument("--page", action="store_true", help="only make the page from what is on record")
+    return parser.parse_args()
+
+
+def run(options: argparse.Namespace, records: Records) -> None:
+    """Run what is asked for and not on record: one split of every table first, then the next."""
+    tables = [TABLES[name] for name in options.tables or (QUICK_TABLES if options.quick else TABLES)]
+    given = options.methods or [name for name in METHODS if not (options.quick and name in NOT_QUICK)]
+    methods = [METHODS[name] for name in given]
+    num_splits = 1 if options.quick else options.splits
+    limits, start, num_run = Limits(options.seconds, options.megabytes), time.monotonic(), 0
+    for turn in range(min(num_splits, max(len(table.splits) for table in tables))):
+        for table in tables:
+            if turn >= len(table.splits):
+                continue
+            index = table.splits[turn]
+            split = table.load(index)
+            if truth := truth_record(table, index, split):
+                records.by_key.get(Records.key(truth)) or records.add(truth)
+            for method in methods:
+                known = records.by_key.get((table.name, index, method.name))
+                is_done = known is not None and (known["status"] == "ok" or not options.retry)
+                if is_done or reason_to_skip(method, table, len(split.y)) is not None:
+                    continue
+                record = run_cell(method, table, index, split, limits)
+                records.add(record)
+                num_run += 1
+                print(f"[{time.monotonic() - start:6.0f} s, fit {num_run}] {in_words(record)}", flush=True)
+
+
+def in_words(record: dict) -> str:
+    about = f"{record['table']} {record['split']}, {record['method']}: "
+    if record["status"] != "ok":
+        return about + record["status"]
+    names = [name for name in ("ll", "crps", "rmse", "error") if record.get(name) is not None]
+    return about + ", ".join(f"{name} {record[name]:.4g}" for name in names) + f" ({record['fit_seconds']:.1f} s)"
+
+
+def main() -> None:
+    options = parse()
+    records = Records(RESULTS / "arena_runs.jsonl")
+    for method in options.again:
+        records.forget(method)
+    if not options.page:
+        run(options, records)
+    from page import write_page
+
+    write_page(list(records), RESULTS)
+
+
+if __name__ == "__main__":
+    main()
