@@ -10,6 +10,8 @@ when it ends; a second call goes on from there. `--again METHOD` forgets a metho
 """
 
 import argparse
+import signal
+import sys
 import time
 from pathlib import Path
 
@@ -74,6 +76,7 @@ def in_words(record: dict) -> str:
 
 def main() -> None:
     options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the fit under way is ended too
     records = Records(RESULTS / "arena_runs.jsonl")
     for method in options.again:
         records.forget(method)

@@ -8,6 +8,7 @@ from scipy import special
 from pritchel.model.likelihoods.base import Components
 
 MAX_ITERATIONS = 80
+NEAR = 0.5  # along normal scores
 SHORT_STEP = 3e-5  # of a component's standard deviation
 FEW_DIGITS = 1e-9  # differences of distribution functions below this have few
 
@@ -39,7 +40,8 @@ def mixed_quantiles(components: Components, levels: np.ndarray) -> np.ndarray:
     found: list[np.ndarray] = []
     path = _Path()
     for level in np.sort(levels):
-        value, density = _real_quantile(components, level, path.next_value(level))
+        guess = path.next_value(level) if path.is_near(level) else _normal_quantile(components, level)
+        value, density = _real_quantile(components, level, guess)
         path = path.extended(level, value, density)
         found.append(np.maximum(value, found[-1]) if found else value)
     return np.stack(found, -1)[..., np.argsort(np.argsort(levels, kind="stable"), kind="stable")]
@@ -53,10 +55,13 @@ class _Path(NamedTuple):
     slope: np.ndarray | None = None
     bend: np.ndarray | float = 0.0
 
-    def next_value(self, level: float) -> np.ndarray | None:
+    def is_near(self, level: float) -> bool:
+        """Whether a level is so close that the path leads to it."""
+        return self.value is not None and special.ndtri(level) - self.score < NEAR
+
+    def next_value(self, level: float) -> np.ndarray:
         """Where the quantile of a higher level should lie."""
-        if self.value is None or self.slope is None:
-            return None
+        assert self.value is not None and self.slope is not None
         ahead = special.ndtri(level) - self.score
         return self.value + ahead * (self.slope + 0.5 * ahead * self.bend)
 
@@ -68,7 +73,14 @@ class _Path(NamedTuple):
         return _Path(score, value, slope, (slope - self.slope) / (score - self.score) if is_bent else 0.0)
 
 
-def _real_quantile(components: Components, level: float, guess: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _normal_quantile(components: Components, level: float) -> np.ndarray:
+    """That of a normal distribution with the mixture's mean and variance, if it has them."""
+    if not np.isfinite(components.var).all():
+        return components.quantile(level).mean(0)
+    return components.mean.mean(0) + special.ndtri(level) * np.sqrt(components.mean.var(0) + components.var.mean(0))
+
+
+def _real_quantile(components: Components, level: float, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A quantile and the density near it: Newton's method held inside a bracket that closes on the root.
 
     The components' quantiles are the bracket. A step that is short beside the narrowest component is the last: the
@@ -76,7 +88,7 @@ def _real_quantile(components: Components, level: float, guess: np.ndarray | Non
     """
     own = components.quantile(level)
     low, high = own.min(0), own.max(0)
-    value = own.mean(0) if guess is None else np.clip(guess, low, high)
+    value = np.clip(guess, low, high)
     has_spread = np.isfinite(components.var).all()
     tolerance = SHORT_STEP * np.sqrt(np.min(components.var, 0)) if has_spread else SHORT_STEP**2 * (high - low)
     density = np.zeros_like(value)
