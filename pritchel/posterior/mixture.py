@@ -38,11 +38,14 @@ def mixed_quantiles(components: Components, levels: np.ndarray) -> np.ndarray:
     if components.is_discrete:
         return np.stack([_count_quantile(components, level) for level in levels], -1)
     found: list[np.ndarray] = []
-    path = _Path()
+    path: _Path | None = None
     for level in np.sort(levels):
-        guess = path.next_value(level) if path.is_near(level) else _normal_quantile(components, level)
+        if path is None or special.ndtri(level) - path.score > NEAR:
+            guess = _normal_quantile(components, level)
+        else:
+            guess = path.next_value(level)
         value, density = _real_quantile(components, level, guess)
-        path = path.extended(level, value, density)
+        path = _Path.through(value, density, level, before=path)
         found.append(np.maximum(value, found[-1]) if found else value)
     return np.stack(found, -1)[..., np.argsort(np.argsort(levels, kind="stable"), kind="stable")]
 
@@ -50,27 +53,24 @@ def mixed_quantiles(components: Components, levels: np.ndarray) -> np.ndarray:
 class _Path(NamedTuple):
     """Quantiles along the normal scores of their levels, where they are nearly a straight line; slopes are exact."""
 
-    score: float = 0.0
-    value: np.ndarray | None = None
-    slope: np.ndarray | None = None
-    bend: np.ndarray | float = 0.0
+    score: float
+    value: np.ndarray
+    slope: np.ndarray
+    bend: np.ndarray | float
 
-    def is_near(self, level: float) -> bool:
-        """Whether a level is so close that the path leads to it."""
-        return self.value is not None and special.ndtri(level) - self.score < NEAR
+    @classmethod
+    def through(cls, value: np.ndarray, density: np.ndarray, level: float, before: "_Path | None") -> "_Path":
+        """The path at a quantile, bent as its slope has changed since the quantile before."""
+        score = float(special.ndtri(level))
+        slope = np.exp(-0.5 * score**2) / np.sqrt(2 * np.pi) / np.maximum(density, np.finfo(float).tiny)
+        if before is None or score == before.score:
+            return cls(score, value, slope, 0.0)
+        return cls(score, value, slope, (slope - before.slope) / (score - before.score))
 
     def next_value(self, level: float) -> np.ndarray:
         """Where the quantile of a higher level should lie."""
-        assert self.value is not None and self.slope is not None
         ahead = special.ndtri(level) - self.score
         return self.value + ahead * (self.slope + 0.5 * ahead * self.bend)
-
-    def extended(self, level: float, value: np.ndarray, density: np.ndarray) -> "_Path":
-        """The path with one more point on it."""
-        score = float(special.ndtri(level))
-        slope = np.exp(-0.5 * score**2) / np.sqrt(2 * np.pi) / np.maximum(density, np.finfo(float).tiny)
-        is_bent = self.slope is not None and score > self.score
-        return _Path(score, value, slope, (slope - self.slope) / (score - self.score) if is_bent else 0.0)
 
 
 def _normal_quantile(components: Components, level: float) -> np.ndarray:
