@@ -17,8 +17,8 @@ FIT = """
 import numpy as np
 from pritchel import HorseshoeRegressor, Training
 X = np.random.default_rng(0).normal(size=(40, 2))
-model = HorseshoeRegressor(hidden=(3,), num_members=1, family="factorized", training=Training(num_steps=20), inference="variational",
-                           progress=False, random_state=0).fit(X, X[:, 0])
+model = HorseshoeRegressor(hidden=(3,), num_members=1, family="factorized", training=Training(num_steps=20))
+model.set_params(inference="variational", progress=False, random_state=0).fit(X, X[:, 0])
 print(model.predict(X).tobytes().hex()[:400])
 """
 
@@ -112,7 +112,7 @@ def test_a_fit_is_the_same_with_it_and_a_program_cut_short_is_made_anew(tmp_path
         return subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
 
     first, files = fit(), list(tmp_path.glob("*-cache"))
-    assert len(files) > 2
+    assert len(files) >= 2
     largest = max(files, key=lambda own: own.stat().st_size)
     largest.write_bytes(largest.read_bytes()[:-100])
     os.utime(largest, (time.time() - 300,) * 2)

@@ -106,8 +106,8 @@ def warnings_told() -> Iterator[None]:
                 return
             is_cache_told = True
             text = (
-                "the folder of compiled programs (PRITCHEL_CACHE, else ~/.cache/pritchel/programs) is damaged, or cannot "
-                f"be written to. Programs are compiled anew; to mend it, delete its files. The first: {text[:200]}"
+                "the folder of compiled programs (PRITCHEL_CACHE, else ~/.cache/pritchel/programs) is damaged, or "
+                f"cannot be written to. Programs are compiled anew; delete its files to mend it. First: {text[:200]}"
             )
         say(f"Note: {text}")
 
