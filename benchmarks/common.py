@@ -14,6 +14,7 @@ from typing import Any
 from pritchel import __version__
 from pritchel.experiments.statistics import mean_and_error
 
+os.environ["PRITCHEL_CACHE"] = "off"  # for the processes that a script starts, too: cold is cold
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("jax", "jaxlib", "numpy", "scikit-learn", "numpyro")
 

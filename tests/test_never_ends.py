@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pritchel import compile_cache
+from pritchel import programs
 from pritchel.model.likelihoods.negative_binomial import NegativeBinomialComponents
 from pritchel.model.likelihoods.poisson import PoissonComponents
 from pritchel.posterior.draws import max_draws
@@ -62,7 +62,7 @@ def test_a_fit_in_a_forked_process_is_refused_with_advice():
 def test_programs_of_many_widths_do_not_pile_up(monkeypatch):
     from pritchel.infer.step import run_chunk
 
-    monkeypatch.setattr(compile_cache, "MAX_PROGRAMS", 2)
+    monkeypatch.setattr(programs, "MAX_PROGRAMS", 2)
     rng = np.random.default_rng(0)
     fits = {}
     for width in (2, 3, 4, 5, 2):

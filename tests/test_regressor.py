@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pritchel import CollapseWarning, Horseshoe, HorseshoeRegressor, RegularizedHorseshoe, Training
-from pritchel.compile_cache import use_compile_cache
 from pritchel.infer.options import default_steps
 from pritchel.posterior.diagnostics import FitWarning
 from tests.conftest import tiny
@@ -192,24 +191,6 @@ def test_steps_grow_with_the_table():
     assert default_steps(100) == default_steps(10_000) == (8000, 128)
     assert default_steps(41_157) == (16_000, 256)
     assert default_steps(10_000_000) == (32_000, 256)
-
-
-def test_compile_cache_is_off_unless_named(tmp_path, monkeypatch):
-    import jax
-
-    monkeypatch.delenv("PRITCHEL_CACHE", raising=False)
-    assert use_compile_cache() is None
-    assert jax.config.jax_compilation_cache_dir is None
-    try:
-        monkeypatch.setenv("PRITCHEL_CACHE", str(tmp_path / "programs"))
-        assert use_compile_cache() == tmp_path / "programs"
-        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "programs")
-    finally:
-        jax.config.update("jax_compilation_cache_dir", None)
-    (tmp_path / "file").touch()
-    for unusable in (tmp_path / "file" / "below", tmp_path / "file", "~nobody-of-that-name/x", "a\0b"):
-        with pytest.warns(UserWarning, match="PRITCHEL_CACHE"):
-            assert use_compile_cache(unusable) is None
 
 
 def test_gaussian_prior_has_nothing_to_prune(table):

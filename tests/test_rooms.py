@@ -10,7 +10,18 @@ import pritchel
 PACKAGE = Path(pritchel.__file__).parent
 # What stands below all rooms, then the rooms in the order in which a table becomes a report.
 ROOMS = (
-    ("shapes", "numerics", "compile_cache", "settings", "checks", "writing", "serial", "folder"),
+    (
+        "shapes",
+        "numerics",
+        "user_cache",
+        "compile_cache",
+        "programs",
+        "settings",
+        "checks",
+        "writing",
+        "serial",
+        "folder",
+    ),
     ("data",),
     ("model",),
     ("guide",),

@@ -106,8 +106,8 @@ def warnings_told() -> Iterator[None]:
                 return
             is_cache_told = True
             text = (
-                "the folder that PRITCHEL_CACHE names is damaged, or cannot be written to. Programs are compiled anew; "
-                f"to mend it, delete its files. The first that failed: {text[:200]}"
+                "the folder of compiled programs (PRITCHEL_CACHE, else ~/.cache/pritchel/programs) is damaged, or "
+                f"cannot be written to. Programs are compiled anew; delete its files to mend it. First: {text[:200]}"
             )
         say(f"Note: {text}")
 

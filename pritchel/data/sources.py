@@ -15,6 +15,7 @@ import numpy as np
 
 from pritchel.checks import check_choice
 from pritchel.data.download import SOURCE, FetchError, fetch_arrays
+from pritchel.user_cache import user_cache
 
 
 class Origin(NamedTuple):
@@ -72,12 +73,8 @@ def _local_folders() -> list[Path]:
     return [Path(named), beside] if named else [beside]
 
 
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pritchel"
-
-
 def _find(name: str) -> Path | None:
-    paths = (folder / "uci" / f"{name}.npz" for folder in (*_local_folders(), _cache_folder()))
+    paths = (folder / "uci" / f"{name}.npz" for folder in (*_local_folders(), user_cache()))
     return next((path for path in paths if path.exists()), None)
 
 
@@ -135,7 +132,7 @@ def _fetch(name: str) -> Table:
             f"Try again with a network, or {needed}."
         ) from error
     table = _checked(Table(name, *arrays), f"{SOURCE}/{origin.folder}")
-    _keep(table, _cache_folder() / "uci" / f"{name}.npz")
+    _keep(table, user_cache() / "uci" / f"{name}.npz")
     return table
 
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pritchel.compile_cache import ForkedError
 from pritchel.data.dataset import Standardizer
 from pritchel.estimators.card import card
 from pritchel.estimators.saved_checks import check_answers, check_arguments, check_table
@@ -27,6 +26,7 @@ from pritchel.posterior.draws import max_draws
 from pritchel.posterior.noise import NoiseReport, TargetNoise
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import PruneReport, PruneReports
+from pritchel.programs import ForkedError
 from pritchel.serial import Arrays, FileError, decode, encode, versions, with_nans, without_infinities
 
 HOMES = {

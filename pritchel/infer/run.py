@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import optax
 
-from pritchel.compile_cache import keep_few_programs, use_compile_cache
+from pritchel.compile_cache import use_compile_cache
 from pritchel.guide.network import NetworkGuide
 from pritchel.guide.prune_rule import surviving_units
 from pritchel.infer.checkpoint import Checkpoint
@@ -19,6 +19,7 @@ from pritchel.infer.feed import Feed, FeedState
 from pritchel.infer.step import State, Steps, ravel, run_chunk, start_adam, unravel
 from pritchel.infer.stopping import Judge, JudgeState
 from pritchel.infer.trial import FitResult, FitSettings, Progress, Status, Trial
+from pritchel.programs import keep_few_programs
 from pritchel.serial import stored
 
 use_compile_cache()

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from pritchel.compile_cache import keep_few_programs
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.infer.chain import Iterations, Trace, run_chunk, schedule, start_state
@@ -18,6 +17,7 @@ from pritchel.infer.elbo import Batch
 from pritchel.infer.trial import Execution, Progress, Status
 from pritchel.infer.turns import Turns, num_under_way
 from pritchel.model.joint import Unknowns, take_units
+from pritchel.programs import keep_few_programs
 from pritchel.serial import stored
 
 CHUNK_ITERATIONS = 10

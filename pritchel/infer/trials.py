@@ -4,11 +4,11 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from pritchel.compile_cache import require_own_process
 from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.run import fit
 from pritchel.infer.trial import FitResult, FitSettings, Progress, Trial
 from pritchel.infer.turns import Turns, num_under_way
+from pritchel.programs import require_own_process
 
 
 def fit_trials(

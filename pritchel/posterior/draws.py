@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from pritchel.compile_cache import keep_few_programs, require_own_process
 from pritchel.guide.member import Member
 from pritchel.guide.network import DrawNoise, draw_noise_shapes, draw_weights
 from pritchel.model.joint import stacked_weights
 from pritchel.model.network import Weights
+from pritchel.programs import keep_few_programs, require_own_process
 
 BLOCK_DRAWS = 25
 MAX_DRAWS, MAX_DRAWN_WEIGHTS = 10_000, 1_000_000_000  # a pass over the draws takes up to half a minute
