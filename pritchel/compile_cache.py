@@ -36,7 +36,7 @@ def use_compile_cache(folder: str | os.PathLike[str] | None = None) -> Path | No
         return None
     import jax
 
-    if not named and jax.config.jax_compilation_cache_dir is not None:
+    if not named and jax.config.values["jax_compilation_cache_dir"] is not None:
         return None
     path = _named_folder(named) if named else _own_folder()
     if path is None:
