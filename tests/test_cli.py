@@ -169,8 +169,10 @@ def test_evaluate_and_inspect_as_json(workplace, houses):
     assert score["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
     assert len(scores["calibration"]["price"]["nominal"]) == 19
     facts = json.loads(run("inspect", workplace / "model", "--json").stdout)
-    assert set(facts["use_of_inputs"]) == {"area", "town", "age"}
-    assert next(iter(facts["use_of_inputs"])) == "area"
+    worth = {own["name"]: own for own in facts["importances"]}
+    assert set(worth) == {"area", "town", "age"}
+    assert next(iter(worth)) == "area"
+    assert worth["area"]["error_range"][0] > max(0, worth["age"]["error"])
     assert facts["versions"]["pritchel"] == __version__
     assert "area" in run("inspect", workplace / "model").output
     assert "90 %" in run("evaluate", workplace / "model", workplace / "houses.csv").output

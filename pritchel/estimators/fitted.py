@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from pritchel.guide.prune_rule import surviving_units_of
 from pritchel.posterior import diagnostics
 from pritchel.posterior.convergence import SamplingReport
 from pritchel.posterior.evaluate import Evaluation, evaluate
+from pritchel.posterior.importance import Importance, importances
 from pritchel.posterior.noise import NoiseReport
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.predictive_checks import PredictiveCheck, Statistic, check_posterior
@@ -108,6 +109,17 @@ class FittedEstimator(NestedSettings, ABC):
             num_tables=n_samples,
             seed=seed_of(random_state),
         )
+
+    def importances(self, X: Any, y: Any, groups: Mapping[str, Sequence[int]] | None = None) -> list[Importance]:
+        """What each input is worth: what predictions of these rows lose when it is shuffled among them; most first.
+
+        `groups` are inputs, by number, that are shuffled together; by default each is on its own, under its name.
+        """
+        inputs = self._check_inputs(X)
+        targets = self._known_targets(inputs, y)
+        names = getattr(self, "feature_names_in_", [f"x{index + 1}" for index in range(self.n_features_in_)])
+        own = {str(name): [index] for index, name in enumerate(names)} if groups is None else groups
+        return importances(self.posterior_, inputs, targets, own)
 
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder: spec.json, weights.safetensors and a README.md card."""

@@ -145,10 +145,15 @@ SOURCE = parts(
     {"table": text, "rows": whole},
     {"without_target": whole, "seed": maybe(whole), "holdout": number, "refit": flag, "command": each(text)},
 )
+WORTH = parts(
+    {"name": text, "log_likelihood": SCORE, "error": SCORE},
+    {"log_likelihood_range": each(SCORE, 2), "error_range": each(SCORE, 2)},
+)
 NOTES = parts(
     {},
     {
         "seconds": number,
+        "importances": each(WORTH),
         "scores": each(either(CLASS_SCORES, NUMBER_SCORES)),
         "num_scored": whole,
         "checks": each(CHECK),

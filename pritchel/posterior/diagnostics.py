@@ -1,7 +1,6 @@
 """Is the fit any good, and which units carry it: collapse, unit scales, weight norms."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -101,18 +100,3 @@ def _node_grid(num_nodes: int, num_axes: int) -> tuple[np.ndarray, np.ndarray]:
     grid = np.stack(np.meshgrid(*[nodes] * num_axes, indexing="ij")).reshape(num_axes, -1)
     products = np.stack(np.meshgrid(*[weights] * num_axes, indexing="ij")).reshape(num_axes, -1)
     return grid, products.prod(0)
-
-
-def input_norms(posterior: Any) -> np.ndarray:
-    """How much use is made of each input: root mean square, over draws, of the norm of the weights that leave it.
-
-    Weights into the first hidden layer and the linear path, inputs in standard units; nearly zero: not used.
-    """
-    units = posterior.likelihood.output_units(len(posterior.standardizer.target_mean))
-    squares = []
-    for _, (weights, _) in posterior.weight_draws():
-        total = (weights.hidden[0][:, :-1] ** 2).sum(-1)
-        if weights.linear is not None:
-            total = total + ((weights.linear * units) ** 2).sum(-1)
-        squares.append(total)
-    return np.sqrt(np.concatenate(squares).mean(0))

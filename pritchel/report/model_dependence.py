@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pritchel.posterior.importance import with_range
 from pritchel.report import model_figures as figures
 from pritchel.report.page import Page
 from pritchel.tables.columns import Column
@@ -15,12 +16,13 @@ MAX_BACKGROUND_ROWS, NUM_POINTS, NUM_FUNCTIONS, MAX_CURVES = 100, 25, 100, 4
 
 
 def add_dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) -> None:
-    """The section on inputs: partial dependence on the strongest few, and the norms of all."""
+    """The section on inputs: what each is worth, and partial dependence on the first few."""
     page.heading("What the strongest inputs do")
-    norms = model.input_norms()
+    worth = _worth(model, frame)
     background = _background(model, frame)
     curves = {}
-    for name in list(norms)[:MAX_CURVES]:
+    names = [own["name"] for own in worth] or [column.name for column in model.plan_.columns]
+    for name in names[:MAX_CURVES]:
         column = next(column for column in model.plan_.columns if column.name == name)
         found = _curve(model, column, background)
         if found is not None:
@@ -44,7 +46,21 @@ def add_dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) ->
                 f"Standard deviation of the noise of {target} against {', '.join(curves)}.",
                 f"The noise of {target} is not the same for all rows: its standard deviation, averaged like the above.",
             )
-    page.table(("input", "norm of its weights"), [(name, f"{norm:.3g}") for name, norm in norms.items()])
+    if worth:
+        page.text(
+            "What each input is worth: what predictions lose when its values change places among the rows. Ranges hold "
+            "nine posterior draws in ten; of two inputs that say the same, each alone may be worth little."
+        )
+        error = "share of rows got wrong" if model.has_classes else "RMSE"
+        rows = [(own["name"], with_range(own, "log_likelihood"), with_range(own, "error")) for own in worth]
+        page.table(("input", "log-likelihood a row", error), rows)
+
+
+def _worth(model: TableModel, frame: pd.DataFrame | None) -> list[dict[str, Any]]:
+    """What inputs are worth on the given rows, or what is on record."""
+    if frame is not None and all(target in frame.columns for target in model.plan_.targets):
+        return [own._asdict() for own in model.importances(frame)]
+    return model.notes_.get("importances", [])
 
 
 def _answer_names(model: TableModel) -> list[str]:

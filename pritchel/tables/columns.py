@@ -152,6 +152,13 @@ class TablePlan(NamedTuple):
         names = [column.name for column in (*self.numbers, *self.marked)]
         return names + [column.name for column in self.categories for _ in column.categories]
 
+    def features_of_column(self) -> dict[str, list[int]]:
+        """The inputs of the network that each of the table's columns makes."""
+        found: dict[str, list[int]] = {}
+        for index, name in enumerate(self.column_of_feature()):
+            found.setdefault(name, []).append(index)
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """Plain values for a model's spec."""
         columns = [{**column._asdict(), "categories": list(column.categories)} for column in self.columns]

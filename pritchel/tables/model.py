@@ -18,8 +18,8 @@ from pritchel.estimators.saved import Saved, load_saved, save_estimator
 from pritchel.estimators.typed import unfitted
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.model.likelihoods import LIKELIHOODS
-from pritchel.posterior.diagnostics import input_norms
 from pritchel.posterior.evaluate import Evaluation
+from pritchel.posterior.importance import Importance
 from pritchel.serial import FileError
 from pritchel.settings import name_of
 from pritchel.tables.answers import class_answers, number_answers
@@ -82,7 +82,8 @@ class TableModel(BaseEstimator):
     plan_ : TablePlan
         How columns become inputs, and why others are left out.
     notes_ : dict
-        Scores on the rows held out, predictive checks, seconds, and the source of the rows; plain values.
+        Scores on the rows held out, predictive checks, what each column is worth, seconds, and the source of the
+        rows; plain values.
     arrays_ : dict of arrays
         Of the rows held out: "observed", "mean", "sd" and "pit".
     spec_ : dict
@@ -267,13 +268,10 @@ class TableModel(BaseEstimator):
             raise FileError(f"{path} cannot be loaded: its columns do not make the inputs of the network.")
         return cls.of(saved.model, plan, saved.notes, saved.arrays, saved.spec)
 
-    def input_norms(self) -> dict[str, float]:
-        """The norm of the weights that leave each column, over its inputs and the posterior's draws; largest first."""
-        check_is_fitted(self)
-        squares: dict[str, float] = {}
-        for name, norm in zip(self.plan_.column_of_feature(), input_norms(self.estimator_.posterior_), strict=True):
-            squares[name] = squares.get(name, 0.0) + float(norm) ** 2
-        return {name: float(np.sqrt(squares[name])) for name in sorted(squares, key=lambda name: -squares[name])}
+    def importances(self, frame: pd.DataFrame) -> list[Importance]:
+        """What each column is worth: what predictions of these rows lose when it is shuffled among them; most first."""
+        inputs, values = self.known_rows(frame)
+        return self.estimator_.importances(inputs, one_or_more(values), self.plan_.features_of_column())
 
     @property
     def has_classes(self) -> bool:

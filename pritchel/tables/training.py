@@ -229,9 +229,12 @@ def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], 
         warnings.filterwarnings("ignore", rf".*{re.escape(checks.FAR)}")  # said by column, in `column_remarks`
         estimator.fit(*data.rows(held_out=False), sample_weight=weights)
     notes: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 2)}
-    if not data.is_held_out.any():
+    has_held_out = bool(data.is_held_out.any())
+    inputs, targets = data.rows(held_out=has_held_out)
+    worth = estimator.importances(inputs, targets, data.plan.features_of_column())
+    notes["importances"] = [{name: _plain(value) for name, value in own._asdict().items()} for own in worth]
+    if not has_held_out:
         return notes, {}
-    inputs, targets = data.rows(held_out=True)
     train = one_or_more(data.targets[~data.is_held_out])
     outcome = estimator.evaluate(inputs, targets, names=list(data.plan.targets), train_y=train)
     arrays = {name: np.asarray(getattr(outcome, name), float) for name in ("observed", "mean", "sd", "pit")}

@@ -87,10 +87,6 @@ class Likelihood(eqx.Module):
         """Shape of the scales of the output layer's weights: () for one that all outputs share, or one an output."""
         return ()
 
-    def output_units(self, num_targets: int) -> np.ndarray:
-        """What an output of one stands for, beside the others."""
-        return np.ones(self.num_outputs(num_targets))
-
     def while_training(self, mean: Outputs, var: Outputs, progress: Scalar | float) -> tuple[Outputs, Outputs]:
         """Moments of the outputs as they count after a part `progress` of the training: some may come late."""
         return mean, var

@@ -57,10 +57,6 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
         """One an output."""
         return (2 * num_targets,)
 
-    def output_units(self, num_targets: int) -> np.ndarray:
-        """Second ones are in tenths of a nat."""
-        return np.repeat([1.0, UNIT], num_targets)
-
     def while_training(self, mean, var, progress):
         """The second outputs come late."""
         gate = jnp.where(np.arange(mean.shape[-1]) < mean.shape[-1] // 2, 1.0, heard(progress)).astype(mean.dtype)

@@ -61,10 +61,6 @@ class MixtureLikelihood(Likelihood):
         """One an output."""
         return (self.num_outputs(num_targets),)
 
-    def output_units(self, num_targets: int) -> np.ndarray:
-        """All but the function are in tenths."""
-        return np.where(np.arange(self.num_outputs(num_targets)) < num_targets, 1.0, UNIT)
-
     def while_training(self, mean, var, progress):
         """All but the function comes late; until then humps are the same for all rows."""
         num_targets = mean.shape[-1] // (3 * self.num_humps - 1)
