@@ -48,7 +48,7 @@ def importances(
         shuffled = np.tile(inputs, (NUM_SHUFFLES, 1))
         for turn in range(NUM_SHUFFLES):
             part = slice(turn * len(inputs), (turn + 1) * len(inputs))
-            shuffled[part, columns] = inputs[np.ix_(rng.permutation(len(inputs)), columns)]
+            shuffled[part, list(columns)] = inputs[rng.permutation(len(inputs))][:, list(columns)]
         likelihood, error = _by_draw(posterior, shuffled, np.tile(targets, (NUM_SHUFFLES, 1)))
         lost, gained = base_likelihood - likelihood, error - base_error
         found.append(Importance(name, float(lost.mean()), _range(lost), float(gained.mean()), _range(gained)))
