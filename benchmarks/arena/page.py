@@ -36,17 +36,20 @@ def score_table(runs: pd.DataFrame, score: str, tables: list[str], extra: dict[s
         return ["Nothing on record yet."]
     shown = [name for name in METHODS if name in wide.columns and wide.loc[tables, name].notna().any()]
     has_truth = "Truth" in wide.columns and wide.loc[tables, "Truth"].notna().any()
-    num_splits = runs[runs["method"] == OURS].groupby("table")["split"].nunique()
+    num_splits = runs.pivot_table(index="table", columns="method", values=score, aggfunc="count")
     rows = []
     for table in tables:
         own = wide.loc[table, shown]
         scale = float(own.abs().median())
         digits = 3 if score == "ll" or scale >= 1 or scale == 0 else int(np.clip(2 - np.floor(np.log10(scale)), 3, 8))
         best = own.max() if score == "ll" else own.min()
+        most = int(num_splits.loc[table, shown].max())
         cells = [f"**{number(v, digits)}**" if v == best else number(v, digits) for v in own]
+        is_short = (num_splits.loc[table, shown] < most).to_numpy()
+        cells = [text + "*" if text and short else text for text, short in zip(cells, is_short, strict=True)]
         truth = [number(wide.loc[table, "Truth"], digits)] if has_truth else []
         apart = [str(values.get(table, "")) for values in (extra or {}).values()]
-        rows.append([table, num_splits.get(table, 0), *cells, *truth, *apart])
+        rows.append([table, most, *cells, *truth, *apart])
     return markdown(["", "splits", *shown, *(["the truth"] if has_truth else []), *(extra or {})], rows)
 
 
@@ -158,11 +161,14 @@ def write_page(records: list[dict[str, Any]], folder: Path) -> None:
         draw_ranks(panels, folder / "arena_ranks.png")
         pictures += ["![Average ranks](arena_ranks.png)", ""]
         left = {title: own.left_out for title, own in panels.items() if own.left_out}
-        pictures += [f'Left out of "{title}", for too few tables: {", ".join(names)}.' for title, names in left.items()]
+        pictures += [f'Left out of "{title}", for too few tables: {"; ".join(names)}.' for title, names in left.items()]
     points = time_points(runs) if len(numbers) else pd.DataFrame()
     if len(points) > 1:
         draw_time(points, folder / "arena_time.png")
-        pictures += ["", "![Time against quality](arena_time.png)"]
+        drawn = (
+            "Mean over tables that all of these finished; those that take less than a tenth of a second are not drawn."
+        )
+        pictures += ["", "![Time against quality](arena_time.png)", "", drawn]
     published = {name: own["ll"] for name, own in PUBLISHED.items()}
     load = runs["load"].dropna()
     lines = [
@@ -171,7 +177,8 @@ def write_page(records: list[dict[str, Any]], folder: Path) -> None:
         f"{len(runs)} fits of {len(shown)} methods to {runs['table'].nunique()} tables, each in a process of its own, "
         f"on two cores; load as a fit ended: {load.median():.1f} in the middle, {load.max():.1f} at most. "
         "Times are those of a first fit in a fresh process: what must be compiled is. Every method has the same rows, "
-        "coded the same way. Higher log-likelihoods and lower CRPS are better; bold is best.",
+        "coded the same way. Higher log-likelihoods and lower CRPS are better; bold is best, and a star stands "
+        "by figures of fewer splits than their row has.",
         "",
         *pictures,
         "",

@@ -6,9 +6,15 @@ from pathlib import Path
 from prediction import Method
 
 
+def _order(name: str) -> tuple[bool, str]:
+    return name != "pritchel", name
+
+
 def _methods() -> dict[str, Method]:
-    names = sorted(path.stem for path in (Path(__file__).parent / "methods").glob("*.py") if path.stem != "__init__")
-    found = [method for name in names for method in importlib.import_module(f"methods.{name}").METHODS]
+    names = {path.stem for path in (Path(__file__).parent / "methods").glob("*.py")} - {"__init__"}
+    found = [
+        method for name in sorted(names, key=_order) for method in importlib.import_module(f"methods.{name}").METHODS
+    ]
     return {method.name: method for method in found}
 
 
