@@ -64,14 +64,18 @@ class FittedEstimator(NestedSettings, ABC):
         members = self._fitted_members()
         return [member.per_offered_unit(diagnostics.weight_norms(member)) for member in members]
 
+    def known_rows(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs and targets, (rows, targets), as `posterior_` takes them, checked."""
+        inputs = self._check_inputs(X)
+        return inputs, self._known_targets(inputs, y)
+
     def evaluate(self, X: Any, y: Any, *, names: list[str] | None = None, train_y: Any = None) -> Evaluation:
         """Scores on rows with known targets, beside the constant predictor's, with predictive checks.
 
         `names` are the targets' for the scores. The constant predictor knows `train_y`; without it what the fit
         standardized by, or, of classes and counts, which are not standardized, the rows that are scored.
         """
-        inputs = self._check_inputs(X)
-        targets = self._known_targets(inputs, y)
+        inputs, targets = self.known_rows(X, y)
         train = None if train_y is None else self._target_values(np.asarray(train_y), is_fit=False)
         return evaluate(
             self.posterior_,
@@ -115,8 +119,7 @@ class FittedEstimator(NestedSettings, ABC):
 
         `groups` are inputs, by number, that are shuffled together; by default each is on its own, under its name.
         """
-        inputs = self._check_inputs(X)
-        targets = self._known_targets(inputs, y)
+        inputs, targets = self.known_rows(X, y)
         names = getattr(self, "feature_names_in_", [f"x{index + 1}" for index in range(self.n_features_in_)])
         own = {str(name): [index] for index, name in enumerate(names)} if groups is None else groups
         return importances(self.posterior_, inputs, targets, own)

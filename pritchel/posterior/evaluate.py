@@ -72,7 +72,7 @@ def evaluate(
     found = posterior.compare(inputs, targets)
     # Of counts a uniform draw between P(y < observed) and P(y <= observed), which calibration makes uniform.
     pit = found.below + np.random.default_rng(0).random(targets.shape) * (found.cdf - found.below)
-    crps = _crps(posterior, inputs, targets)
+    ranked = crps(posterior, inputs, targets)
     location, scale = posterior.standardizer.target_mean, posterior.standardizer.target_scale
     if not posterior.likelihood.standardizes:
         known = targets if train_targets is None else train_targets
@@ -87,7 +87,7 @@ def evaluate(
                 float(np.sqrt(np.mean(error**2))),
                 float(np.mean(np.abs(error))),
                 float(found.log_density[:, index].mean()),
-                float(crps[:, index].mean()),
+                float(ranked[:, index].mean()),
                 tuple(float(np.mean(np.abs(pit[:, index] - 0.5) <= level / 2)) for level in LEVELS),
                 float(np.sqrt(np.mean(away**2))),
                 float(stats.norm.logpdf(away, 0, scale[index]).mean()),
@@ -97,7 +97,8 @@ def evaluate(
     return Evaluation(scores, targets, found.mean, found.sd, pit, checks)
 
 
-def _crps(posterior: Posterior, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def crps(posterior: Posterior, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The continuous ranked probability score of each row and target, by draws of y."""
     chunk = max(1, MAX_SAMPLED_FLOATS // (NUM_SAMPLES * targets.shape[1]))
     parts = []
     for start in range(0, len(inputs), chunk):
