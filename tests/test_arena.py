@@ -263,10 +263,21 @@ def test_the_front_is_of_those_nobody_beats_in_both(arena):
     assert list(arena.figures.front(points).index) == ["a", "c"]
 
 
-def test_losses_on_record_are_in_the_list(arena):
-    """LOSSES.md has a word on every table that the arena shows us to lose by more than error."""
+@pytest.fixture(scope="module")
+def on_record(arena):
     path = FOLDER.parent / "results" / "arena_runs.jsonl"
-    runs = arena.summary.frame(map(json.loads, path.read_text().splitlines()))
+    return arena.summary.frame(map(json.loads, path.read_text().splitlines()))
+
+
+def test_the_readme_has_what_is_on_record(arena, on_record):
+    text = (FOLDER.parents[1] / "README.md").read_text()
+    for line in arena.page.readme_table(on_record):
+        assert line in text
+
+
+def test_losses_on_record_are_in_the_list(arena, on_record):
+    """LOSSES.md has a word on every table that the arena shows us to lose by more than error."""
+    runs = on_record
     peers = [name for name in arena.registry.METHODS if not name.startswith("Pritchel")]
     lost = {loss.table for score in ("ll", "crps") for loss in arena.summary.losses(runs, score, peers)}
     text = (FOLDER / "LOSSES.md").read_text()

@@ -15,6 +15,7 @@ from tables import TABLES
 
 PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text())
 UCI = ("yacht", "boston", "energy", "concrete", "wine", "kin8nm", "power", "naval", "protein")
+README_METHODS = ["Pritchel", "bde", "NGBoost", "Gaussian process", "Gradient boosting"]
 REGRESSION = [name for name, table in TABLES.items() if table.kind == "regression"]
 CLASSIFICATION = [name for name, table in TABLES.items() if table.kind == "classification"]
 
@@ -51,6 +52,29 @@ def score_table(runs: pd.DataFrame, score: str, tables: list[str], extra: dict[s
         apart = [str(values.get(table, "")) for values in (extra or {}).values()]
         rows.append([table, most, *cells, *truth, *apart])
     return markdown(["", "splits", *shown, *(["the truth"] if has_truth else []), *(extra or {})], rows)
+
+
+def readme_table(runs: pd.DataFrame) -> list[str]:
+    """Log-likelihood and CRPS of the methods that a reader looks for first, on UCI tables that all of them finished."""
+    both = {score: means(runs, score).reindex(columns=README_METHODS) for score in ("ll", "crps")}
+    shared = runs[runs["method"].isin(README_METHODS)].groupby(["table", "split"])["method"].nunique()
+    num_splits = (shared == len(README_METHODS)).groupby("table").sum()
+    rows = []
+    for table in (name for name in UCI if num_splits.get(name, 0)):
+        likelihoods, ranked = both["ll"].loc[table], both["crps"].loc[table]
+        cells = []
+        for name in README_METHODS:
+            parts = [
+                f"**{value:.{digits}f}**" if value == best else f"{value:.{digits}f}"
+                for value, best, digits in (
+                    (likelihoods[name], likelihoods.max(), 2),
+                    (ranked[name], ranked.min(), 3),
+                )
+                if not pd.isna(value)
+            ]
+            cells.append(" / ".join(parts))
+        rows.append([table, num_splits[table], *cells, *(own["ll"].get(table, "") for own in PUBLISHED.values())])
+    return markdown(["", "splits", *README_METHODS, *PUBLISHED], rows)
 
 
 def duels(runs: pd.DataFrame, tables: list[str], scores: tuple[str, ...]) -> list[str]:
