@@ -70,6 +70,7 @@ def test_version_and_help():
     for command in ("fit", "predict", "evaluate", "inspect", "prune", "export", "report", "demo"):
         assert command in run("--help").output
         assert "Exit codes" in run(command, "--help").output or command == "demo"
+        assert run(command, "-h").output == run(command, "--help").output
     run("demo", "--units", "3", code=2)
 
 

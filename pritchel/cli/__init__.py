@@ -10,7 +10,7 @@ COMMANDS = ("fit", "predict", "evaluate", "inspect", "prune", "export", "report"
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     help="Bayesian neural networks that choose their own width.",
 )
