@@ -193,7 +193,9 @@ def test_records_resume_and_forget(arena, tmp_path):
         records.add({"table": "t", "split": 0, "method": method, "status": "ok", "ll": value})
     again = arena.run.Records(path)
     assert [record["ll"] for record in again] == [3.0, 2.0]  # the last of a key counts
-    again.forget("A")
+    again.forget("A", ["another"])
+    assert len(list(arena.run.Records(path))) == 2
+    again.forget("A", ["t"])
     assert [record["method"] for record in arena.run.Records(path)] == ["B"]
 
 
@@ -256,6 +258,12 @@ def test_the_page_is_made_from_records(arena, tmp_path):
     assert "0.73" in text  # TabPFN's published figure of yacht
     for name in ("arena_ranks.png", "arena_time.png"):
         assert (tmp_path / name).stat().st_size > 5000
+
+
+def test_a_page_of_little_has_what_there_is(arena, tmp_path):
+    records = [record for record in made_up_records(["yacht"]) if record["method"] == "Linear"]
+    arena.page.write_page(records, tmp_path)
+    assert "| yacht | 4 | **" in (tmp_path / "arena.md").read_text()
 
 
 def test_the_front_is_of_those_nobody_beats_in_both(arena):

@@ -5,14 +5,15 @@
     make arena ARENA="--tables yacht concrete --methods Pritchel bde --splits 2"
 
 Every fit runs in a process of its own with limits of time and memory, and is one line of results/arena_runs.jsonl
-when it ends; a second call goes on from there. `--again METHOD` forgets a method's lines, `--retry` those that failed,
-`--page` runs nothing. The page, results/arena.md, and its figures are made from the lines alone.
+when it ends; a second call goes on from there. `--again METHOD` forgets a method's lines of the tables asked for,
+`--retry` those that failed, `--page` runs nothing. The page, results/arena.md, and its figures are made from the lines.
 """
 
 import argparse
 import signal
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from registry import METHODS
@@ -33,16 +34,22 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--megabytes", type=float, default=Limits().megabytes, help="a fit may take (default %(default)g)"
     )
-    parser.add_argument("--again", nargs="+", default=[], metavar="METHOD", choices=METHODS, help="run it anew")
+    parser.add_argument(
+        "--again", nargs="+", default=[], metavar="METHOD", choices=METHODS, help="run it anew on these tables"
+    )
     parser.add_argument("--retry", action="store_true", help="run what failed or met a limit anew")
     parser.add_argument("--quick", action="store_true", help="three small tables, one split, less three slow methods")
     parser.add_argument("--page", action="store_true", help="only make the page from what is on record")
     return parser.parse_args()
 
 
+def asked_tables(options: argparse.Namespace) -> Collection[str]:
+    return options.tables or (QUICK_TABLES if options.quick else TABLES)
+
+
 def run(options: argparse.Namespace, records: Records) -> None:
     """Run what is asked for and not on record: one split of every table first, then the next."""
-    tables = [TABLES[name] for name in options.tables or (QUICK_TABLES if options.quick else TABLES)]
+    tables = [TABLES[name] for name in asked_tables(options)]
     given = options.methods or [name for name in METHODS if not (options.quick and name in NOT_QUICK)]
     methods = [METHODS[name] for name in given]
     num_splits = 1 if options.quick else options.splits
@@ -79,7 +86,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the fit under way is ended too
     records = Records(RESULTS / "arena_runs.jsonl")
     for method in options.again:
-        records.forget(method)
+        records.forget(method, asked_tables(options))
     if not options.page:
         run(options, records)
     from page import write_page

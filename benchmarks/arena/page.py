@@ -134,6 +134,9 @@ def time_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Median time and mean CRPS against the constant predictor, on tables that every plotted method finished."""
     own = runs[runs["table"].isin(REGRESSION)]
     wide = means(own, "crps")
+    if "Constant" not in wide.columns:
+        return pd.DataFrame()
+    wide = wide[wide["Constant"].notna()]
     methods = [name for name in METHODS if name in wide.columns and wide[name].notna().mean() >= 0.7]
     complete = wide[methods].dropna()
     quality = complete.div(complete["Constant"], axis=0).mean()

@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -144,9 +144,13 @@ class Records:
             file.write(json.dumps(record) + "\n")
         self.by_key[self.key(record)] = record
 
-    def forget(self, method: str) -> None:
-        """Leave out all of a method's lines, in the file too."""
-        self.by_key = {key: record for key, record in self.by_key.items() if record["method"] != method}
+    def forget(self, method: str, tables: Collection[str]) -> None:
+        """Leave out a method's lines of some tables, in the file too."""
+        self.by_key = {
+            key: record
+            for key, record in self.by_key.items()
+            if record["method"] != method or record["table"] not in tables
+        }
         temporary = self.path.with_suffix(".tmp")
         temporary.write_text("".join(json.dumps(record) + "\n" for record in self))
         temporary.replace(self.path)
