@@ -262,6 +262,9 @@ def test_the_page_is_made_from_records(arena, tmp_path):
 
 def test_a_page_of_little_has_what_there_is(arena, tmp_path):
     records = [record for record in made_up_records(["yacht"]) if record["method"] == "Linear"]
+    records.append(
+        {"table": "linear", "split": 0, "method": "Truth", "status": "ok", "ll": 1.0, "crps": 1.0, "rmse": 1.0}
+    )
     arena.page.write_page(records, tmp_path)
     assert "| yacht | 4 | **" in (tmp_path / "arena.md").read_text()
 

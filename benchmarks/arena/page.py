@@ -32,7 +32,9 @@ def number(value: float, digits: int) -> str:
 def score_table(runs: pd.DataFrame, score: str, tables: list[str], extra: dict[str, dict] | None = None) -> list[str]:
     """Tables x methods; the best of those that were run is bold, the truth and published figures stand apart."""
     wide = means(runs, score)
-    tables = [name for name in tables if name in wide.index]
+    tables = [
+        name for name in tables if name in wide.index and wide.loc[name].drop("Truth", errors="ignore").notna().any()
+    ]
     if not tables:
         return ["Nothing on record yet."]
     shown = [name for name in METHODS if name in wide.columns and wide.loc[tables, name].notna().any()]
