@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from figures import draw_ranks, draw_time
+from figures import draw_ranks, draw_time, front
 from registry import METHODS
 from scores import COVERAGES
-from summary import OURS, Loss, frame, losses, means, paired, ranks, tally
+from summary import OURS, Loss, Ranks, frame, losses, means, paired, ranks, tally
 from tables import TABLES
 
 PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text())
@@ -173,11 +173,17 @@ def entrants(runs: pd.DataFrame) -> list[str]:
     return markdown(["", "settings", "versions"], rows)
 
 
-def write_page(records: list[dict[str, Any]], folder: Path) -> None:
-    """Write arena.md and its pictures."""
-    runs = frame(records)
-    peers = [name for name in METHODS if not name.startswith(OURS)]
-    shown = [name for name in METHODS if name in set(runs["method"])]
+def in_words(title: str, own: Ranks) -> str:
+    """What a panel of ranks shows, in a sentence."""
+    apart = own.average[own.average > own.average.iloc[0] + own.critical]
+    names = "; ".join(f"{name} {rank:.1f}" for name, rank in own.average.iloc[:3].items())
+    behind = f"surely behind the first: {'; '.join(map(str, apart.index))}" if len(apart) else "none surely behind"
+    left = f" Left out, for too few tables: {'; '.join(own.left_out)}." if own.left_out else ""
+    return f"{title}, average ranks over {own.num_tables} tables: {names}; {behind}.{left}"
+
+
+def pictures(runs: pd.DataFrame, shown: list[str], folder: Path) -> list[str]:
+    """Draw what there is to draw; lines of the page that show it and say what it shows."""
     numbers, classes = runs[runs["table"].isin(REGRESSION)], runs[runs["table"].isin(CLASSIFICATION)]
     found = {
         "Regression, CRPS": ranks(numbers, "crps", shown),
@@ -185,31 +191,42 @@ def write_page(records: list[dict[str, Any]], folder: Path) -> None:
         "Classification, log-likelihood": ranks(classes, "ll", shown) if len(classes) else None,
     }
     panels = {title: own for title, own in found.items() if own is not None}
-    pictures = []
+    lines = []
     if panels:
         draw_ranks(panels, folder / "arena_ranks.png")
-        pictures += ["![Average ranks](arena_ranks.png)", ""]
-        left = {title: own.left_out for title, own in panels.items() if own.left_out}
-        pictures += [f'Left out of "{title}", for too few tables: {"; ".join(names)}.' for title, names in left.items()]
+        lines += ["![Average ranks](arena_ranks.png)", ""]
+        lines += [line for title, own in panels.items() for line in (in_words(title, own), "")]
     points = time_points(runs) if len(numbers) else pd.DataFrame()
     if len(points) > 1:
         draw_time(points, folder / "arena_time.png")
-        drawn = (
-            "Mean over tables that all of these finished; those that take less than a tenth of a second are not drawn."
+        best = ", ".join(map(str, front(points).index))
+        lines += ["![Time against quality](arena_time.png)", ""]
+        lines.append(
+            f"Nobody is both faster and better than these: {best}. Means over tables that all of them finished; what "
+            "takes less than a tenth of a second is not drawn."
         )
-        pictures += ["", "![Time against quality](arena_time.png)", "", drawn]
+    return lines
+
+
+def write_page(records: list[dict[str, Any]], folder: Path) -> None:
+    """Write arena.md and its pictures."""
+    runs = frame(records)
+    peers = [name for name in METHODS if not name.startswith(OURS)]
+    shown = [name for name in METHODS if name in set(runs["method"])]
+    numbers, classes = runs[runs["table"].isin(REGRESSION)], runs[runs["table"].isin(CLASSIFICATION)]
+    fits = runs[runs["method"] != "Truth"]
     published = {name: own["ll"] for name, own in PUBLISHED.items()}
     load = runs["load"].dropna()
     lines = [
         "# The arena",
         "",
-        f"{len(runs)} fits of {len(shown)} methods to {runs['table'].nunique()} tables, each in a process of its own, "
+        f"{len(fits)} fits of {len(shown)} methods to {fits['table'].nunique()} tables, each in a process of its own, "
         f"on two cores; load as a fit ended: {load.median():.1f} in the middle, {load.max():.1f} at most. "
         "Times are those of a first fit in a fresh process: what must be compiled is. Every method has the same rows, "
         "coded the same way. Higher log-likelihoods and lower CRPS are better; bold is best, and a star stands "
         "by figures of fewer splits than their row has.",
         "",
-        *pictures,
+        *pictures(runs, shown, folder),
         "",
         "## Duels",
         "",
@@ -287,4 +304,4 @@ def write_page(records: list[dict[str, Any]], folder: Path) -> None:
         "",
     ]
     (folder / "arena.md").write_text("\n".join(lines))
-    print(f"{folder / 'arena.md'}: {len(runs)} fits on record.")
+    print(f"{folder / 'arena.md'}: {len(fits)} fits on record.")
