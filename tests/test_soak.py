@@ -60,5 +60,6 @@ def test_a_save_that_is_not_at_once_is_found_out(tmp_path, monkeypatch):
 
 
 def test_a_failure_is_told_with_the_number_of_its_try():
-    state = {"seed": 3, "areas": {"checkpoints": {"tries": 9, "failures": [{"try": 4, "error": "Oh"}], "seconds": 1.0}}}
+    at = {"tries": 9, "failures": [{"try": 4, "error": "Oh"}], "seconds": 1.0, "commits": ["abcdef0"]}
+    state = {"seed": 3, "areas": {"checkpoints": at}}
     assert "checkpoints, try 4:\n\n```\nOh\n```" in report(state)

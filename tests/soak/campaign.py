@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import subprocess
 import tempfile
 import time
 import traceback
@@ -74,6 +75,7 @@ def run(names: list[str], seed: int, minutes: float, num_tries: int, state_path:
         at["tries"] += done
         at["failures"] += failures
         at["seconds"] = round(at["seconds"] + took, 1)
+        at["commits"] = [*dict.fromkeys([*at.get("commits", []), commit()])]
         state_path.write_text(json.dumps(state, indent=1) + "\n")
         print(f"; {done} made in {took:.0f} s, {len(failures)} failed", flush=True)
         for failure in failures[:MOST_SHOWN]:
@@ -81,12 +83,19 @@ def run(names: list[str], seed: int, minutes: float, num_tries: int, state_path:
     return state
 
 
+def commit() -> str:
+    """The commit that is tried; "unknown" outside a checkout."""
+    git = ["git", "-C", str(RESULTS.parent), "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(git, capture_output=True, text=True).stdout.strip() or "unknown"
+
+
 def report(state: dict[str, Any]) -> str:
     """A page of what was tried."""
     lines = ["# Hard use: the last campaign", "", f"`make soak`, seed {state['seed']}.", ""]
-    lines += ["| area | what | tries | failures | seconds |", "| --- | --- | --- | --- | --- |"]
+    lines += ["| area | what | tries | failures | seconds | commit |", "| --- | --- | --- | --- | --- | --- |"]
     for name, at in state["areas"].items():
-        lines.append(f"| {name} | {AREAS[name].about} | {at['tries']} | {len(at['failures'])} | {at['seconds']:.0f} |")
+        cells = [name, AREAS[name].about, at["tries"], len(at["failures"]), round(at["seconds"])]
+        lines.append("| " + " | ".join(map(str, [*cells, ", ".join(at["commits"])])) + " |")
     failures = [(name, failure) for name, at in state["areas"].items() for failure in at["failures"]]
     for name, failure in failures[:20]:
         lines += ["", f"{name}, try {failure['try']}:", "", "```", failure["error"].strip(), "```"]
