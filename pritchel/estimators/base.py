@@ -18,6 +18,7 @@ from pritchel.estimators.fitted import FittedEstimator
 from pritchel.estimators.outcome import collapse, describe_fits, slower, usable_fits, warn_of_chains
 from pritchel.estimators.progress import progress_display
 from pritchel.estimators.remarks import table_remarks
+from pritchel.estimators.stragglers import leave_out_stragglers, mend_stragglers
 from pritchel.guide.member import Member
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.infer.members import MemberFit, fine_tune_members, fit_members
@@ -99,9 +100,17 @@ class HorseshoeEstimator(FittedEstimator):
             fits = fit_members(data, options, seed, **named, execution=execution)
         if any(fit.result.status == "diverged" for fit in fits):
             options, fits = self._begun_anew(data, slower(options), seed, named)
-        fits = self._usable(fits, options.num_members, options, num_steps)
+        usable = self._usable(fits, options.num_members, options, num_steps)
+
+        def fit_anew(numbers: list[int]) -> list[MemberFit]:
+            with self._execution(len(numbers), num_steps, self.checkpoint) as execution:
+                return fit_members(data, options, seed, **named, numbers=numbers, execution=execution)
+
+        mended = usable if starts else mend_stragglers(usable, standardizer, seed, data, fit_anew)
         vars(self).pop("prune_report_", None)
-        fits, chains, why = self._sampled(fits, data, options, seed)
+        sampled, chains, why = self._sampled(mended, data, options, seed)
+        fits, chains = leave_out_stragglers(sampled, chains, standardizer, seed, data)
+        self.num_left_out_ = len(usable) - len(mended) + len(sampled) - len(fits)
         members = [fit.member for fit in fits]
         vars(self).update(describe_fits([fit.result for fit in fits]))
         self.posterior_ = Posterior(members, standardizer, seed, int(self.num_draws))

@@ -37,12 +37,14 @@ class FittedEstimator(NestedSettings, ABC):
     status_: list[str]
     n_iter_: int
     num_skipped_steps_: int
+    num_left_out_: int
     num_members: int
 
     @property
     def is_interrupted_(self) -> bool:
         """Whether Ctrl-C cut the fit short: of a member, or before there were as many as asked for."""
-        return "interrupted" in self.status_ or len(self._fitted_members()) < self.num_members
+        num_made = len(self._fitted_members()) + self.num_left_out_
+        return "interrupted" in self.status_ or num_made < self.num_members
 
     @property
     def units_kept_(self) -> np.ndarray:

@@ -94,6 +94,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         How each member's fit ended.
     num_skipped_steps_ : int
         Steps skipped because they were not finite.
+    num_left_out_ : int
+        Members left out of the mixture, since they ended far behind the others.
     is_interrupted_ : bool
         Whether Ctrl-C cut the fit short.
     sampling_report_ : SamplingReport

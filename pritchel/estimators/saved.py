@@ -157,6 +157,7 @@ def _fitted(estimator: Any, arrays: Arrays) -> dict[str, Any]:
         "status": list(estimator.status_),
         "n_iter": int(estimator.n_iter_),
         "num_skipped_steps": int(estimator.num_skipped_steps_),
+        "num_left_out": int(estimator.num_left_out_),
         "elbo": encode(np.asarray(estimator.elbo_, np.float32), arrays, "elbo"),
         "seed": int(posterior.seed),
         "num_draws": int(posterior.num_draws),
@@ -197,6 +198,7 @@ def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
     estimator.is_collapsed_ = bool(fitted["is_collapsed"])
     estimator.status_ = [str(status) for status in fitted["status"]]
     estimator.n_iter_, estimator.num_skipped_steps_ = int(fitted["n_iter"]), int(fitted["num_skipped_steps"])
+    estimator.num_left_out_ = int(fitted.get("num_left_out", 0))
     check_arguments(estimator)
     num_members, num_layers = len(posterior.members), len(posterior.members[0].offered)
     elbo = np.asarray(decode(fitted["elbo"], arrays))

@@ -180,7 +180,8 @@ FITTED = parts(
         "sampling_report": SAMPLING,
         "noise_report": maybe(each(sequence(number, number, number, maybe(number), number))),
         "prune_reports": maybe(each(sequence(each(whole), each(whole), number, number))),
-    }
+    },
+    {"num_left_out": whole},
 )
 SPEC_RULE = parts(
     {

@@ -35,11 +35,13 @@ def fit_members(
     *,
     num_classes: int = 0,
     starts: Sequence[Member] = (),
+    numbers: Sequence[int] | None = None,
     execution: Execution = Execution(),  # noqa: B008 - an immutable value
 ) -> list[MemberFit]:
     """Fit `options.num_members` networks to a standardized table, each from its own random start.
 
-    With `starts` each goes on from one of those, with no second warm-up. An interrupt leaves fewer than were asked for.
+    With `starts` each goes on from one of those, with no second warm-up. `numbers` are of the random starts: 0, 1, ...
+    by default. An interrupt leaves fewer than were asked for.
     """
     settings = options.fit_settings(len(data.inputs))
     if starts:
@@ -47,7 +49,7 @@ def fit_members(
     train, held_out = hold_out(data, options, seed)
     num_features, num_targets = data.inputs.shape[1], data.targets.shape[1]
     trials, before = [], []
-    for index in range(options.num_members):
+    for index in range(options.num_members) if numbers is None else numbers:
         model = options.model(LikelihoodStart(train.targets, train.weights, num_classes))
         if starts:
             start = starts[index]._replace(model=model, draws=None)
@@ -57,7 +59,7 @@ def fit_members(
             start = Member.unpruned(model, guide)
         before.append(start)
         trainable = trained_mask(model, start.guide)
-        trials.append(Trial(model, start.guide, train, (seed, index, 1), held_out, trainable))
+        trials.append(Trial(model, start.guide, train, (seed, index, 1), held_out, trainable, index))
     return _run(before, trials, settings, execution)
 
 
@@ -74,7 +76,7 @@ def fine_tune_members(
         num_steps=num_steps, kl_warmup=0.0, patience=None, drop_dead_units=False
     )
     trials = [
-        Trial(member.model, member.guide, data, (seed, index, 3), None, weight_mean_mask(member.guide))
+        Trial(member.model, member.guide, data, (seed, index, 3), None, weight_mean_mask(member.guide), index)
         for index, member in enumerate(members)
     ]
     return _run(members, trials, settings, execution)
@@ -112,8 +114,8 @@ def _run(before: Sequence[Member], trials: list[Trial], settings: FitSettings, e
 def _checkpoints(folder: Path, trials: list[Trial], settings: FitSettings) -> list[Checkpoint]:
     """A file a member, marked with a digest of all that its fit depends on."""
     checkpoints, is_told = [], threading.Event()
-    for index, trial in enumerate(trials):
+    for trial in trials:
         parts = [trial.model, trial.guide, tuple(trial.data), tuple(trial.held_out or ()), trial.trainable]
         mark = fingerprint(parts, settings, trial.seed, len(trials))
-        checkpoints.append(Checkpoint(folder / f"member-{index + 1}.safetensors", mark, is_told))
+        checkpoints.append(Checkpoint(folder / f"member-{trial.number + 1}.safetensors", mark, is_told))
     return checkpoints

@@ -41,6 +41,7 @@ class Trial(NamedTuple):
     seed: int | Sequence[int]
     held_out: Dataset | None = None
     trainable: NetworkGuide | None = None  # factors on the updates; None: everything moves
+    number: int = 0  # of the member that it is of
 
 
 class Progress(NamedTuple):

@@ -1,0 +1,127 @@
+"""Members that know far less of the training rows than the best of them, and would only blur the mixture."""
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy import special
+
+from pritchel.data.dataset import Dataset, Standardizer
+from pritchel.guide.member import Member
+from pritchel.infer.members import MemberFit
+from pritchel.infer.sample import ChainResult
+from pritchel.model.likelihoods import Likelihood
+from pritchel.posterior.diagnostics import FitWarning
+from pritchel.posterior.predict import Posterior
+
+MAX_ROWS, MAX_DRAWS = 400, 60
+LAST_STEPS = 200
+FAR = 1.0  # nats a row behind the best; with hardly any noise, members of sound fits differ by up to half of that
+LITTLE, TELLING = 0.02, 0.1  # of what the best says beyond a constant; nats a row that are worth speaking of
+
+
+def mend_stragglers(
+    fits: list[MemberFit],
+    standardizer: Standardizer,
+    seed: int,
+    data: Dataset,
+    fit_anew: Callable[[list[int]], list[MemberFit]],
+) -> list[MemberFit]:
+    """The fits with stragglers fitted once more, from other starts, and left out where that is no better; says so.
+
+    `fit_anew` makes members by the numbers of their random starts.
+    """
+    if len(fits) < 2 or "interrupted" in {fit.result.status for fit in fits}:
+        return fits
+    told, constant = _log_densities([fit.member for fit in fits], standardizer, seed, data)
+    behind = _far_behind(told, constant, fits)
+    if not len(behind):
+        return fits
+    try:
+        again = fit_anew([len(fits) + int(index) for index in behind])
+    except KeyboardInterrupt:
+        again = []
+    if len(again) < len(behind) or "interrupted" in {fit.result.status for fit in again}:
+        return [fit.ended("interrupted") for fit in fits]
+    tried = [*fits, *(fit for fit in again if fit.result.status != "diverged")]
+    still_behind = _far_behind(
+        _log_densities([fit.member for fit in tried], standardizer, seed, data)[0], constant, tried
+    )
+    fresh = [index for index in range(len(fits), len(tried)) if index not in still_behind]
+    kept = [index for index in range(len(fits)) if index not in behind] + fresh
+    warnings.warn(
+        f"{_of(behind, told)} Fitted anew from other starts, {len(fresh)} of {len(behind)} came up to the rest"
+        + (f"; the mixture is of {len(kept)} instead of {len(fits)}." if len(kept) < len(fits) else "."),
+        FitWarning,
+        stacklevel=3,
+    )
+    return [tried[index] for index in kept]
+
+
+def leave_out_stragglers(
+    fits: list[MemberFit], chains: list[ChainResult], standardizer: Standardizer, seed: int, data: Dataset
+) -> tuple[list[MemberFit], list[ChainResult]]:
+    """The sampled fits and their chains without those that predict their own rows worse than a constant; says so.
+
+    Of the others none is left out: one that is nearer to its rows may only not have forgotten their noise yet.
+    """
+    if len(fits) < 2 or not chains:
+        return fits, chains
+    told, constant = _log_densities([fit.member for fit in fits], standardizer, seed, data)
+    behind = np.flatnonzero((told < constant - TELLING) & (told.max() > constant))
+    if not len(behind):
+        return fits, chains
+    warnings.warn(
+        f"{_of(behind, told)} The mixture is of the other {len(fits) - len(behind)}. Longer chains may help "
+        "(sampling__num_warmup), or another random_state.",
+        FitWarning,
+        stacklevel=3,
+    )
+    kept = [index for index in range(len(fits)) if index not in behind]
+    return [fits[index] for index in kept], [chains[index] for index in kept]
+
+
+def _far_behind(told: np.ndarray, constant: float, fits: Sequence[MemberFit]) -> np.ndarray:
+    """Members a nat behind the best, or that say no more than a constant where the best does.
+
+    Their bound must be lower, too: the best may be the one that has learned most noise by heart, and the bound knows.
+    """
+    bounds = np.asarray([np.mean(np.asarray(fit.result.history.total)[-LAST_STEPS:]) for fit in fits])
+    best = told.argmax()
+    ahead = told[best] - constant
+    says_little = (ahead > TELLING) & (told - constant < LITTLE * ahead)
+    return np.flatnonzero(((told[best] - told > FAR) | says_little) & ~(bounds >= bounds[best]))
+
+
+def _log_densities(
+    members: Sequence[Member], standardizer: Standardizer, seed: int, data: Dataset
+) -> tuple[np.ndarray, float]:
+    """Each member's log density of the training rows, a row's mean share of it; and a constant predictor's."""
+    rows = data.take(np.linspace(0, len(data.inputs) - 1, min(len(data.inputs), MAX_ROWS)).astype(int))
+    inputs = standardizer.unscale_inputs(rows.inputs)
+    targets = standardizer.target_mean + standardizer.target_scale * rows.targets.astype(np.float64)
+    share = rows.weights.astype(np.float64) / rows.weights.sum()
+    alone = (Posterior([member], standardizer, seed, MAX_DRAWS) for member in members)
+    told = np.asarray([share @ posterior.log_density(inputs, targets) for posterior in alone])
+    constant = _constant(members[0].model.likelihood, rows, share) - np.log(standardizer.target_scale).sum()
+    return np.where(np.isnan(told), -np.inf, told), constant
+
+
+def _constant(likelihood: Likelihood, rows: Dataset, share: np.ndarray) -> float:
+    """The rows' mean log density under a distribution that is the same for all; NaN for counts, which have none."""
+    if likelihood.has_classes:
+        of_class = np.bincount(rows.targets[:, 0].astype(int), share)
+        return float(-special.entr(of_class).sum())
+    if not likelihood.standardizes:
+        return float("nan")
+    var = share @ (rows.targets - share @ rows.targets) ** 2
+    return float(-0.5 * (1 + np.log(2 * np.pi * np.maximum(var, np.finfo(float).tiny))).sum())
+
+
+def _of(behind: np.ndarray, told: np.ndarray) -> str:
+    which = ", ".join(str(index + 1) for index in behind)
+    worst = ", ".join(f"{told[index]:.3g}" for index in behind)
+    return (
+        f"Of {len(told)} members, number {which} ended far behind: a log-likelihood of {worst} a training row, where "
+        f"the best has {told.max():.3g}."
+    )
