@@ -337,7 +337,7 @@ def test_demo_prints_the_table_and_draws_the_picture(tmp_path, monkeypatch):
 
     monkeypatch.setattr(demo, "HorseshoeRegressor", Quick)
     result = run("demo", "-o", tmp_path / "out")
-    for word in ("sine", "diabetes", "BayesianRidge", "constant", "of 8", "coverage"):
+    for word in ("sine", "Friedman", "diabetes", "BayesianRidge", "constant", "of 8", "coverage"):
         assert word in result.output
     picture = tmp_path / "out" / "demo.png"
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -1,4 +1,4 @@
-"""`pritchel demo`: the method on two small problems."""
+"""`pritchel demo`: the method on three small problems."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ def demo(
         "demo"
     ),
 ) -> None:
-    """Fit a toy curve and the diabetes table, print scores beside the yardsticks, draw the band and the units.
+    """Fit a curve, Friedman's function and the diabetes table, print scores beside yardsticks, draw the curve.
 
     Needs no data and no network; takes well under a minute. Drawing needs the extra `plots`.
     """
@@ -48,4 +48,4 @@ def demo(
         )
     Console().print(table)
     path = draw_demo(found.curve, found.X, found.y, output)
-    typer.echo(f"The picture of the sine's predictive band and of its units is {path}")
+    typer.echo(f"The picture of the curve, what is predicted of it and the units that carry it: {path}")

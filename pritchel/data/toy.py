@@ -10,3 +10,15 @@ def sine(num_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     x = rng.uniform(-4, 4, num_rows)
     return x[:, None], np.sin(x) + NOISE_SD * rng.standard_normal(num_rows)
+
+
+def growing_noise(x: np.ndarray) -> np.ndarray:
+    """The standard deviation of `uneven_sine`: 0.05 at the left end, 0.4 at the right."""
+    return 0.05 + 0.35 * (x + 4) / 8
+
+
+def uneven_sine(num_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """y = sin(x) + noise that grows from left to right, x uniform on [-4, 4]."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-4, 4, num_rows)
+    return x[:, None], np.sin(x) + growing_noise(x) * rng.standard_normal(num_rows)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from pritchel import checks
 from pritchel.data.dataset import Dataset, Standardizer, prepare
 from pritchel.estimators.fitted import FittedEstimator
-from pritchel.estimators.outcome import collapse, describe_fits, slower, usable_fits, warn_of_chains
+from pritchel.estimators.outcome import collapse, describe_fits, slower, usable_fits, warn_of_chains, warn_of_limits
 from pritchel.estimators.progress import progress_display
 from pritchel.estimators.remarks import table_remarks
 from pritchel.estimators.stragglers import leave_out_stragglers, mend_stragglers
@@ -117,6 +117,9 @@ class HorseshoeEstimator(FittedEstimator):
         self._train_data = data
         self.sampling_report_ = report_sampling(members, chains, why, data)
         warn_of_chains(self.sampling_report_)
+        if members[0].guide.has_unit_scales() and not self.is_interrupted_:
+            elbo = None if chains else self.elbo_
+            warn_of_limits(self.units_kept_, members[0].offered, elbo, float(data.weights.sum()))
         self.noise_report_ = report_noise(self.posterior_, data)
         self.is_collapsed_ = collapse(self.posterior_, data, options, seed, may_refit="interrupted" not in self.status_)
         return self

@@ -11,7 +11,7 @@ from pritchel.infer.members import MemberFit, fit_members, hold_out
 from pritchel.infer.options import Options
 from pritchel.infer.trial import FitResult
 from pritchel.posterior.convergence import SamplingReport
-from pritchel.posterior.diagnostics import FitWarning, warn_if_collapsed
+from pritchel.posterior.diagnostics import FitWarning, rising_remark, warn_if_collapsed, width_remark
 from pritchel.posterior.predict import Posterior
 
 MAX_COLLAPSE_ROWS = 400
@@ -57,6 +57,13 @@ def warn_of_chains(report: SamplingReport) -> None:
     """Say what is wrong with the chains, where something is."""
     if report.complaint is not None:
         warnings.warn(report.complaint, FitWarning, stacklevel=3)
+
+
+def warn_of_limits(kept: np.ndarray, offered: tuple[int, ...], elbo: np.ndarray | None, num_rows: float) -> None:
+    """Say where the units offered, or the steps, were too few; no bound is looked at where chains went on from it."""
+    for remark in (width_remark(kept, offered), None if elbo is None else rising_remark(elbo, num_rows)):
+        if remark is not None:
+            warnings.warn(remark, FitWarning, stacklevel=3)
 
 
 def _num_steps(result: FitResult) -> int:

@@ -1,13 +1,13 @@
-"""The demo: a toy curve and the diabetes table, fitted and scored against yardsticks."""
+"""The demo: a curve, a function of five columns among ten, and a table that wants a line, scored beside yardsticks."""
 
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, make_friedman1
 
-from pritchel.data.toy import sine
+from pritchel.data.toy import uneven_sine
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.experiments.scores import Scores, bayesian_ridge_scores, constant_scores, estimator_scores
 
@@ -31,22 +31,27 @@ class Demo(NamedTuple):
 
 
 def run_demo(say: Callable[[str], None] = print) -> Demo:
-    """Fit and score both problems."""
+    """Fit and score all three problems."""
     rows: list[DemoRow] = []
 
-    say("Fitting the toy curve: 500 noisy points of a sine, 200 units offered ...")
-    train, test = sine(500, seed=0), sine(500, seed=1)
-    curve = _fit_and_score(
-        "sine", HorseshoeRegressor(hidden=(200,), num_members=1, random_state=0), (*train, *test), rows, say
-    )
+    say("Fitting a curve: 400 points of a sine whose noise grows, 200 units offered ...")
+    train, test = uneven_sine(400, seed=0), uneven_sine(1000, seed=1)
+    curve = _fit_and_score("sine", _network(200), (*train, *test), rows, say)
 
-    say("Fitting scikit-learn's diabetes table: 353 rows for training, 50 units offered ...")
+    say("Fitting Friedman's function: 400 rows, ten columns of which five matter, 50 units offered ...")
+    X, y = make_friedman1(1400, noise=1.0, random_state=0)
+    _fit_and_score("Friedman", _network(50), (X[:400], y[:400], X[400:], y[400:]), rows, say)
+
+    say("Fitting scikit-learn's diabetes table: 353 rows, where a line is hard to beat, 50 units offered ...")
     X, y = load_diabetes(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     held, kept = order[:89], order[89:]
-    table = HorseshoeRegressor(hidden=(50,), num_members=1, random_state=0)
-    _fit_and_score("diabetes", table, (X[kept], y[kept], X[held], y[held]), rows, say)
+    _fit_and_score("diabetes", _network(50), (X[kept], y[kept], X[held], y[held]), rows, say)
     return Demo(rows, curve, *train)
+
+
+def _network(num_units: int) -> HorseshoeRegressor:
+    return HorseshoeRegressor(hidden=(num_units,), num_members=1, random_state=0)
 
 
 def _fit_and_score(

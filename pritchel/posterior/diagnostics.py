@@ -1,6 +1,7 @@
-"""Is the fit any good, and which units carry it: collapse, unit scales, weight norms."""
+"""Is the fit any good, and which units carry it: collapse, full layers, unit scales, weight norms."""
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from pritchel.numerics import gauss_hermite
 
 COLLAPSE_RATIO = 0.98
 TELLING = 0.1  # nats a row by which a density is ahead of a constant one where the mean is not
+FULL, FEW_UNITS = 0.85, 50  # of the units offered, in use; who offers fewer than so many has chosen to
+STILL_RISING, LEAST_STEPS = 0.05, 20  # nats a row over the last tenth of the steps, of which there must be so many
 
 
 class CollapseWarning(UserWarning):
@@ -51,6 +54,40 @@ def warn_if_collapsed(
             stacklevel=4,  # the caller of fit
         )
     return is_collapsed
+
+
+def width_remark(kept: np.ndarray, offered: Sequence[int]) -> str | None:
+    """What to do about layers that are nearly full, given what members keep: (members, layers). None: none is.
+
+    That more are better is not certain: of 200 units offered for kin8nm, which keeps 85 of 100, predictions are worse.
+    """
+    mean = np.mean(kept, 0)
+    layers = [index for index, units in enumerate(offered) if units >= FEW_UNITS and mean[index] >= FULL * units]
+    if not layers:
+        return None
+    told = " and ".join(f"{mean[index]:.0f} of {offered[index]} in layer {index + 1}" for index in layers)
+    more = tuple(2 * units if index in layers else int(units) for index, units in enumerate(offered))
+    return (
+        f"Nearly all units offered are in use ({told}), so it is the offer that sets the width. Try hidden={more}, and "
+        "keep it if the log-likelihood of rows held out is better."
+    )
+
+
+def rising_remark(elbo: np.ndarray, num_rows: float) -> str | None:
+    """What to do about a bound, (members, steps), that was still rising when the steps ended; None: none was."""
+    tenth = elbo.shape[1] // 10
+    if tenth < LEAST_STEPS:
+        return None
+    last, before = elbo[:, -tenth:], elbo[:, -2 * tenth : -tenth]
+    rise = (np.nanmean(last, 1) - np.nanmean(before, 1)) / num_rows
+    error = np.sqrt((np.nanvar(last, 1) + np.nanvar(before, 1)) / tenth) / num_rows
+    is_rising = (rise > STILL_RISING) & (rise > 4 * error)
+    if not is_rising.any():
+        return None
+    return (
+        f"The bound was still rising when the steps ended, by {rise[is_rising].max():.2g} nats a row over the last "
+        f"tenth of them: try training__num_steps={2 * elbo.shape[1]}."
+    )
 
 
 def unit_scales(member: Member) -> list[np.ndarray]:
