@@ -34,8 +34,8 @@ def test_a_fit_that_was_cut_short_says_so():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.05 * rng.normal(size=200)
+    slow = {"num_steps": 800, "learning_rate": 0.003, "schedule": "constant", "batch_size": 200}
     with pytest.warns(FitWarning, match="still rising"):
-        slow = {"num_steps": 800, "learning_rate": 0.003, "schedule": "constant", "batch_size": 200}
         tiny(**{f"training__{name}": value for name, value in slow.items()}).fit(X, y)
 
 
