@@ -11,6 +11,7 @@ import pritchel
 from pritchel import DynamicsModel, FileError, HorseshoeClassifier, HorseshoeRegressor, TableModel
 from pritchel.folder import spec_digest
 from tests.conftest import tiny
+from tests.test_cli import run
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +119,18 @@ def test_labels_that_no_fit_can_have_learned_are_refused(tmp_path, labels):
     folder = respecified(model.save(tmp_path / "m"), lambda spec: spec["fitted"].update(classes=labels))
     with pytest.raises(FileError, match="labels"):
         pritchel.load(folder)
+
+
+def test_a_target_may_have_another_name_where_it_is_scored(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    tiny(training__num_steps=50, num_draws=10).fit(X, X[:, 0]).save(tmp_path / "m")
+    frame = pd.DataFrame({"x1": X[:, 0], "x2": X[:, 1], "price": X[:, 0]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ("evaluate", tmp_path / "m", tmp_path / "t.csv", "--json")
+    assert "'y'" in run(*words, code=2).stderr
+    found = json.loads(run(*words, "--target", "price").output)["scores"][0]
+    own = pritchel.load(tmp_path / "m").evaluate(X, X[:, 0]).scores[0]
+    assert (found["target"], found["rmse"]) == ("price", pytest.approx(own.rmse))
+    assert "--target names 'x1', which is an input" in run(*words, "--target", "x1", code=2).stderr
+    assert "must name 1 column(s), for y; got 2" in run(*words, "-t", "price", "-t", "x3", code=2).stderr

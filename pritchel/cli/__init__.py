@@ -5,10 +5,13 @@ from typing import Annotated
 
 import typer
 
+from pritchel.cli.help import Command, Group
+
 # In the order of `--help`. Each is the function of that name in the file of that name.
 COMMANDS = ("fit", "predict", "evaluate", "inspect", "prune", "export", "report", "reproduce", "demo")
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -34,4 +37,4 @@ def main(
 
 
 for name in COMMANDS:
-    app.command()(getattr(importlib.import_module(f"{__name__}.{name}"), name))
+    app.command(cls=Command)(getattr(importlib.import_module(f"{__name__}.{name}"), name))

@@ -29,6 +29,10 @@ NaValues = Annotated[
 Sep = Annotated[str | None, typer.Option("--sep", help="What separates the cells of a CSV; default: a guess.")]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Of a CSV, such as cp1252; default: a guess.")]
 Decimal = Annotated[str | None, typer.Option("--decimal", help="The decimal mark of a CSV's numbers, . or ,")]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", help="The column with the target, if it has another name than at the fit."),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is already there.")]
 
 

@@ -11,6 +11,7 @@ from pritchel.cli.common import (
     Encoding,
     NaValues,
     Sep,
+    Targets,
     as_flag,
     console,
     plain_errors,
@@ -24,6 +25,7 @@ from pritchel.cli.common import (
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Model folder.")],
     table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV (also .gz), Parquet, or - for CSV on stdin.")],
+    target: Targets = None,
     sep: Sep = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -49,7 +51,7 @@ def evaluate(
         from pritchel.tables.read import read_table
         from pritchel.tables.training import score_notes
 
-        loaded = TableModel.load(model).reading(decimal, na_value or ())
+        loaded = TableModel.load(model).reading(decimal, na_value or (), target or ())
         frame = read_table(table, sep, encoding)
         outcome = loaded.evaluate(frame)
         for text in outside_remarks(loaded.plan_, outside_cells(loaded.plan_, frame)[1]):

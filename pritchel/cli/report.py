@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pritchel.cli.common import Decimal, Encoding, NaValues, Overwrite, Sep, plain_errors, put
+from pritchel.cli.common import Decimal, Encoding, NaValues, Overwrite, Sep, Targets, plain_errors, put
 
 
 def report(
@@ -14,6 +14,7 @@ def report(
         str | None, typer.Argument(metavar="[TABLE]", help="A table to show predictions for; else rows held out.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.", dir_okay=False)] = Path("report.html"),
+    target: Targets = None,
     sep: Sep = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -46,6 +47,6 @@ def report(
         from pritchel.tables.model import TableModel
         from pritchel.tables.read import read_table
 
-        model = TableModel.load(folder).reading(decimal, na_value or ())
+        model = TableModel.load(folder).reading(decimal, na_value or (), target or ())
         frame = None if table is None else read_table(table, sep, encoding)
         put(f"Written: {model_page(model, frame, folder.resolve().name).write(output)}")

@@ -134,12 +134,27 @@ class TablePlan(NamedTuple):
         """How a column or target spells numbers."""
         return self.spellings.get(name, "plain")
 
-    def read_with(self, decimal: str | None = None, na_values: Sequence[str] = ()) -> "TablePlan":
-        """The same for a file that spells its numbers with another decimal mark, or has more words for missing."""
+    def read_with(
+        self, decimal: str | None = None, na_values: Sequence[str] = (), targets: Sequence[str] = ()
+    ) -> "TablePlan":
+        """The same for a file with another decimal mark, more words for missing, or other names for the targets."""
+        if targets:
+            return self._with_targets(targets).read_with(decimal, na_values)
         check_decimal(decimal)
         own = (*(column.name for column in self.numbers), *self.targets)
         told = {} if decimal is None else {n: DECIMALS[decimal] for n in own if self.spelling(n) != "truth"}
         return self._replace(spellings=self.spellings | told, na_values=(*self.na_values, *na_values))
+
+    def _with_targets(self, names: Sequence[str]) -> "TablePlan":
+        if len(names) != len(self.targets):
+            known = ", ".join(self.targets)
+            raise TableError(
+                f"{{option}} must name {len(self.targets)} column(s), for {known}; got {len(names)}.", "target"
+            )
+        if taken := {*names} & {column.name for column in self.columns}:
+            raise TableError(f"{{option}} names {min(taken)!r}, which is an input of the model.", "target")
+        spelled = {new: self.spelling(old) for new, old in zip(names, self.targets, strict=True)}
+        return self._replace(targets=tuple(names), spellings=self.spellings | spelled)
 
     def feature_names(self) -> list[str]:
         """One name an input of the network."""

@@ -205,10 +205,12 @@ class TableModel(BaseEstimator):
             columns = number_answers(posterior, rows, self.plan_.targets, quantiles, split)
         return pd.DataFrame(columns).iloc[: len(inputs)].set_index(frame.index)
 
-    def reading(self, decimal: str | None = None, na_values: Sequence[str] = ()) -> Self:
-        """The same model for a file with another decimal mark, or with more words for missing."""
+    def reading(
+        self, decimal: str | None = None, na_values: Sequence[str] = (), target: str | Sequence[str] = ()
+    ) -> Self:
+        """The same model for a file with another decimal mark, more words for missing, or targets by other names."""
         other = copy.copy(self)
-        other.plan_ = self.plan_.read_with(decimal, na_values)
+        other.plan_ = self.plan_.read_with(decimal, na_values, names_of(target))
         return other
 
     def outside(self, frame: pd.DataFrame) -> pd.DataFrame:
