@@ -73,7 +73,8 @@ def fit(
 
     Missing values and categories are taken care of; constant and id-like columns are left out; dates are refused with
     advice. How each column is taken is listed beside the option that changes it. A part of the rows is held out to
-    score the fit against the constant predictor.
+    score the fit against ridge regression (of classes: logistic regression), gradient boosting and the constant
+    predictor.
 
     The state of the fit is kept every few seconds in a folder beside the model, OUTPUT.partial: after a crash or Ctrl-C
     the same command with --resume goes on from there, to the same result. What Ctrl-C leaves of a fit can be used as
@@ -185,7 +186,7 @@ def _facts(model: Any, output: Path) -> dict[str, Any]:
     from pritchel.tables.judgement import judge
 
     estimator, plan = model.estimator_, model.plan_
-    verdicts = judge(estimator, model.notes_.get("scores", ()), model.notes_.get("num_scored", 0))
+    verdicts = judge(estimator, model.notes_)
     return {
         "model": str(output),
         "targets": list(plan.targets),
@@ -205,6 +206,7 @@ def _facts(model: Any, output: Path) -> dict[str, Any]:
 
 def _print(facts: dict[str, Any]) -> None:
     from pritchel.cli.scores import scores_table
+    from pritchel.tables.score_table import rows_scored
 
     numbers = [name for name, kind in facts["inputs"].items() if kind == "number"]
     categories = [name for name, kind in facts["inputs"].items() if kind == "category"]
@@ -217,7 +219,7 @@ def _print(facts: dict[str, Any]) -> None:
     if facts["noise"] is not None:
         put(f"Noise: {facts['noise']}.")
     if facts.get("scores"):
-        console().print(scores_table(facts["scores"], facts["num_scored"], "On rows held out from the fit"))
+        console().print(scores_table(facts, f"On {rows_scored(facts)}"))
         for verdict in facts["verdicts"]:
             put(verdict)
     put(f"Written: {facts['model']}  (next: pritchel predict {facts['model']} NEW.csv -o OUT.csv)")

@@ -10,6 +10,7 @@ from typing import Any
 
 from pritchel.folder import SPEC
 from pritchel.guide.member import Member
+from pritchel.posterior.baselines import BaselineScores
 from pritchel.posterior.evaluate import LEVELS, ClassScores, TargetScores
 from pritchel.posterior.predictive_checks import PredictiveCheck
 from pritchel.serial import FileError
@@ -140,6 +141,11 @@ NUMBER_SCORES = parts(
     dict.fromkeys(TargetScores._fields, SCORE) | {"target": text, "coverage": each(SCORE, len(LEVELS))}
 )
 CLASS_SCORES = parts(dict.fromkeys(ClassScores._fields, SCORE) | {"target": text})
+BASELINE = parts(
+    {"target": text, "name": text, "gain": SCORE, "gain_error": SCORE},
+    dict.fromkeys(BaselineScores._fields[4:], SCORE) | {"coverage": maybe(each(SCORE, len(LEVELS)))},
+)
+FOLDS = parts({"num": whole, "errors": each(parts({"target": text, "name": text}))})
 CHECK = parts(dict.fromkeys(PredictiveCheck._fields, SCORE) | {"target": text, "statistic": text})
 SOURCE = parts(
     {"table": text, "rows": whole},
@@ -157,6 +163,9 @@ NOTES = parts(
         "scores": each(either(CLASS_SCORES, NUMBER_SCORES)),
         "num_scored": whole,
         "checks": each(CHECK),
+        "baselines": each(BASELINE),
+        "folds": FOLDS,
+        "scored_before_pruning": flag,
         "source": SOURCE,
     },
 )

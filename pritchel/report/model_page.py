@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pritchel.posterior.evaluate import LEVELS
 from pritchel.report import model_figures as figures
 from pritchel.report.model_dependence import add_dependence
 from pritchel.report.page import Page
@@ -13,6 +14,8 @@ from pritchel.serial import versions
 from pritchel.tables.columns import Column
 from pritchel.tables.judgement import judge
 from pritchel.tables.model import TableModel
+from pritchel.tables.score_table import rows_scored, score_table
+from pritchel.tables.scoring import SCORE_ARRAYS, score_notes
 
 FEWEST_FOR_SPREAD = 40  # rows
 
@@ -27,7 +30,7 @@ def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str =
     )
     page.cards(_cards(model, outcome))
     if outcome is not None:
-        for verdict in judge(estimator, outcome["scores"], len(outcome["observed"])):
+        for verdict in judge(estimator, outcome):
             page.text(str(verdict))
     _data(page, model)
     _fit(page, model)
@@ -42,15 +45,10 @@ def _outcome(model: TableModel, frame: pd.DataFrame | None) -> dict[str, Any] | 
     """Observed values, predictions and PIT, and whose they are."""
     if frame is not None and all(target in frame.columns for target in model.plan_.targets):
         outcome = model.evaluate(frame)
-        scores = [score._asdict() for score in outcome.scores]
-        arrays = {part: getattr(outcome, part) for part in ("observed", "mean", "sd", "pit")}
-        checks = [check._asdict() for check in outcome.checks]
-        whose = f"the {len(outcome.observed):,} rows of the given table"
-        return {**arrays, "scores": scores, "checks": checks, "whose": whose}
+        arrays = {part: getattr(outcome, part) for part in SCORE_ARRAYS}
+        return {**arrays, **score_notes(outcome), "whose": f"the {len(outcome.observed):,} rows of the given table"}
     if model.notes_.get("scores") and "pit" in model.arrays_:
-        whose = f"{model.notes_['num_scored']:,} rows held out from the fit"
-        checks = model.notes_.get("checks", [])  # a folder written before there were any has none
-        return {**model.arrays_, "scores": model.notes_["scores"], "checks": checks, "whose": whose}
+        return {"checks": [], **model.arrays_, **model.notes_, "whose": rows_scored(model.notes_)}
     return None
 
 
@@ -180,16 +178,7 @@ def _predictions(page: Page, model: TableModel, frame: pd.DataFrame | None, outc
 
 
 def _number_predictions(page: Page, model: TableModel, frame: pd.DataFrame | None, outcome: dict[str, Any]) -> None:
-    rows = []
-    for score in outcome["scores"]:
-        figures_of = (f"{score['rmse']:.4g}", f"{score['log_likelihood']:.3f}", f"{score['crps']:.4g}")
-        coverage = tuple(f"{share:.0%}" for share in score["coverage"])
-        rows.append((score["target"], "model", *figures_of, *coverage))
-        constant = (score["constant_rmse"], score["constant_log_likelihood"], score["constant_crps"])
-        shown = (f"{constant[0]:.4g}", f"{constant[1]:.3f}", f"{constant[2]:.4g}")
-        rows.append(("", "constant predictor", *shown, "", "", "", ""))
-    columns = ("target", "", "RMSE", "log-lik.", "CRPS", "50 % holds", "80 %", "90 %", "95 %")
-    page.table(columns, rows)
+    page.table(*score_table(outcome, LEVELS))
     for index, name in enumerate(model.plan_.targets):
         observed, mean, sd, pit = (outcome[part][:, index] for part in ("observed", "mean", "sd", "pit"))
         page.figure(
@@ -220,11 +209,7 @@ def _number_predictions(page: Page, model: TableModel, frame: pd.DataFrame | Non
 
 
 def _class_predictions(page: Page, model: TableModel, outcome: dict[str, Any]) -> None:
-    (score,) = outcome["scores"]
-    shown = (f"{score['accuracy']:.1%}", f"{score['log_likelihood']:.3f}", f"{score['brier']:.3f}")
-    constant = (f"{score['constant_accuracy']:.1%}", f"{score['constant_log_likelihood']:.3f}", "", "")
-    rows = [("model", *shown, f"{score['calibration_error']:.3f}"), ("constant predictor", *constant)]
-    page.table(("", "accuracy", "log-lik.", "Brier", "calibration error"), rows)
+    page.table(*score_table(outcome, ()))
     labels = [str(label) for label in model.estimator_.classes_]
     observed = outcome["observed"][:, 0].astype(int)
     page.figure(

@@ -18,23 +18,19 @@ from pritchel.estimators.saved import Saved, load_saved, save_estimator
 from pritchel.estimators.typed import unfitted
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.model.likelihoods import LIKELIHOODS
-from pritchel.posterior.evaluate import Evaluation
-from pritchel.posterior.importance import Importance
 from pritchel.serial import FileError
 from pritchel.settings import name_of
-from pritchel.tables.answers import class_answers, number_answers
+from pritchel.tables.baselines import line_of
 from pritchel.tables.columns import TablePlan, Told, names_of
-from pritchel.tables.encode import encode_inputs, known_rows
+from pritchel.tables.fitted import FittedTable
 from pritchel.tables.guesses import column_remarks, guess_table
 from pritchel.tables.messages import Message, TableError
-from pritchel.tables.outside import outside_cells
 from pritchel.tables.plan import plan_arrays
 from pritchel.tables.read import LAYOUT, named
+from pritchel.tables.scoring import SCORE_NOTES, fit_and_score
 from pritchel.tables.training import (
-    SCORE_NOTES,
     TrainingTable,
     asks_for_classes,
-    fit_and_score,
     new_estimator,
     one_or_more,
     remarks,
@@ -42,11 +38,12 @@ from pritchel.tables.training import (
 )
 
 
-class TableModel(BaseEstimator):
+class TableModel(FittedTable, BaseEstimator):
     """A regressor or classifier for a data frame: columns by name, with categories and gaps, as a table has them.
 
     Missing values and categories are taken care of; constant and id-like columns are left out; dates are refused with
-    advice. A part of the rows is held out, and the fit is scored on them against the constant predictor.
+    advice. A part of the rows is held out, and the fit is scored on them against the constant predictor, a line (ridge
+    or logistic regression) and gradient boosting, fitted to the same rows.
 
     Parameters
     ----------
@@ -82,10 +79,12 @@ class TableModel(BaseEstimator):
     plan_ : TablePlan
         How columns become inputs, and why others are left out.
     notes_ : dict
-        Scores on the rows held out, predictive checks, what each column is worth, seconds, and the source of the
-        rows; plain values.
+        Scores on the rows held out, of the fit and of simpler methods, predictive checks, what each column is worth,
+        seconds, and the source of the rows; plain values.
     arrays_ : dict of arrays
-        Of the rows held out: "observed", "mean", "sd" and "pit".
+        Of the rows held out: "observed", "mean", "sd", "pit", "log_density", "epistemic", and "row", their numbers in
+        the table, from 1. "line_weights" and "line_sd" are the line beside the network, in the units of its inputs,
+        the constant last.
     spec_ : dict
         What the model folder says, of a model that was loaded.
 
@@ -103,12 +102,6 @@ class TableModel(BaseEstimator):
     >>> bool(model.evaluate(homes).scores[0].rmse < homes["rent"].std() / 4)
     True
     """
-
-    estimator_: Any
-    plan_: TablePlan
-    notes_: dict[str, Any]
-    arrays_: dict[str, np.ndarray]
-    spec_: dict[str, Any]
 
     def __init__(
         self,
@@ -178,48 +171,11 @@ class TableModel(BaseEstimator):
         source |= {"seed": self.random_state, "holdout": self.holdout}
         if self.refit and not estimator.is_interrupted_ and data.is_held_out.any():
             tell(Message("Fitting again to all rows ..."))
-            self._fit_part("refit", estimator, data.none_held_out())
+            arrays |= self._fit_part("refit", estimator, data.none_held_out())[1]
             source["refit"] = True
         self.estimator_, self.plan_ = estimator, data.plan
         self.notes_, self.arrays_, self.spec_ = {**notes, "source": source}, arrays, {}
         return self
-
-    def predict(
-        self, frame: pd.DataFrame, quantiles: Sequence[float] = (), first_row: int = 0, *, split: bool = False
-    ) -> pd.DataFrame:
-        """Mean, standard deviation and quantiles, a column each; several targets: with the target's name before it.
-
-        Of classes: the most probable one and the probability of each. `split` adds the aleatoric and epistemic parts
-        of the uncertainty. `first_row` is the number of the first row, for messages about a table in pieces. A row
-        unlike those of the fit is answered as well: `outside` says which are.
-        """
-        check_is_fitted(self)
-        if not all(0 < level < 1 for level in quantiles):
-            raise TableError(f"{{option}} must lie strictly between 0 and 1, as in 0.9; got {quantiles}.", "quantiles")
-        inputs = encode_inputs(self.plan_, named(frame), first_row)
-        rows = inputs if len(inputs) else np.zeros((1, inputs.shape[1]))  # an empty table still has its columns
-        posterior = self.estimator_.posterior_
-        if self.has_classes:
-            columns = class_answers(posterior, rows, self.estimator_.classes_, split)
-        else:
-            columns = number_answers(posterior, rows, self.plan_.targets, quantiles, split)
-        return pd.DataFrame(columns).iloc[: len(inputs)].set_index(frame.index)
-
-    def reading(self, decimal: str | None = None, na_values: Sequence[str] = ()) -> Self:
-        """The same model for a file with another decimal mark, or with more words for missing."""
-        other = copy.copy(self)
-        other.plan_ = self.plan_.read_with(decimal, na_values)
-        return other
-
-    def outside(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Cells unlike those of the fit, (rows, columns): beyond the range, never seen, or missing where none was."""
-        check_is_fitted(self)
-        return outside_cells(self.plan_, named(frame))[0]
-
-    def evaluate(self, frame: pd.DataFrame) -> Evaluation:
-        """Scores on a table that has the targets; rows without them are left out."""
-        inputs, values = self.known_rows(frame)
-        return self.estimator_.evaluate(inputs, one_or_more(values), names=list(self.plan_.targets))
 
     def prune(
         self,
@@ -266,28 +222,8 @@ class TableModel(BaseEstimator):
         plan = plan_arrays(saved.model) if saved.table is None else TablePlan.from_json(saved.table)
         if len(plan.feature_names()) != saved.model.n_features_in_:
             raise FileError(f"{path} cannot be loaded: its columns do not make the inputs of the network.")
+        line_of(saved.model, saved.arrays)
         return cls.of(saved.model, plan, saved.notes, saved.arrays, saved.spec)
-
-    def importances(self, frame: pd.DataFrame) -> list[Importance]:
-        """What each column is worth: what predictions of these rows lose when it is shuffled among them; most first."""
-        inputs, values = self.known_rows(frame)
-        return self.estimator_.importances(inputs, one_or_more(values), self.plan_.features_of_column())
-
-    @property
-    def has_classes(self) -> bool:
-        """Whether it predicts classes."""
-        return self.estimator_.posterior_.likelihood.has_classes
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether Ctrl-C cut the fit short."""
-        return self.estimator_.is_interrupted_
-
-    def known_rows(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs, and targets of shape (rows, targets), of the rows of a table that have all targets."""
-        check_is_fitted(self)
-        labels = self.estimator_.classes_ if self.has_classes else None
-        return known_rows(self.plan_, named(frame), labels)
 
     def _fit_part(self, part: str, estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Fit and score, with the checkpoints of this part in a folder of its own."""
