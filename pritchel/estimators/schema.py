@@ -149,7 +149,14 @@ FOLDS = parts({"num": whole, "errors": each(parts({"target": text, "name": text}
 CHECK = parts(dict.fromkeys(PredictiveCheck._fields, SCORE) | {"target": text, "statistic": text})
 SOURCE = parts(
     {"table": text, "rows": whole},
-    {"without_target": whole, "seed": maybe(whole), "holdout": number, "refit": flag, "command": each(text)},
+    {
+        "without_target": whole,
+        "seed": maybe(whole),
+        "holdout": number,
+        "folds": whole,
+        "refit": flag,
+        "command": each(text),
+    },
 )
 WORTH = parts(
     {"name": text, "log_likelihood": SCORE, "error": SCORE},

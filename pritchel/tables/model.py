@@ -23,6 +23,7 @@ from pritchel.settings import name_of
 from pritchel.tables.baselines import line_of
 from pritchel.tables.columns import TablePlan, Told, names_of
 from pritchel.tables.fitted import FittedTable
+from pritchel.tables.folds import fold_of_rows, pooled
 from pritchel.tables.guesses import column_remarks, guess_table
 from pritchel.tables.messages import Message, TableError
 from pritchel.tables.plan import plan_arrays
@@ -36,6 +37,8 @@ from pritchel.tables.training import (
     remarks,
     training_table,
 )
+
+HOLDOUT = 0.1  # of the rows, where nothing is said
 
 
 class TableModel(FittedTable, BaseEstimator):
@@ -65,10 +68,13 @@ class TableModel(FittedTable, BaseEstimator):
         The decimal mark of numbers in texts, "." or ","; None for a guess, which is said.
     na_values : sequence of str
         Texts that mean missing, besides NA, nan and their like.
-    holdout : float
-        Part of the rows kept from the fit, to score it on; 0 for none.
+    holdout : float, optional
+        Part of the rows kept from the fit, to score it on; 0 for none. None for a tenth, or with `folds` for none.
     refit : bool
         After scoring, fit again to all rows.
+    folds : int, optional
+        Cross-validation: so many fits, each scored on rows it did not see, until every row has had its turn; then a
+        fit to all rows, which is the model.
     random_state : int, optional
         Fixes the split, and the fit of an estimator without a `random_state` of its own.
 
@@ -115,8 +121,9 @@ class TableModel(FittedTable, BaseEstimator):
         weight: str | None = None,
         decimal: str | None = None,
         na_values: Sequence[str] = (),
-        holdout: float = 0.1,
+        holdout: float | None = None,
         refit: bool = False,
+        folds: int | None = None,
         random_state: int | None = 0,
     ):
         self.estimator = estimator
@@ -130,6 +137,7 @@ class TableModel(FittedTable, BaseEstimator):
         self.na_values = na_values
         self.holdout = holdout
         self.refit = refit
+        self.folds = folds
         self.random_state = random_state
 
     @classmethod
@@ -156,19 +164,24 @@ class TableModel(FittedTable, BaseEstimator):
         """
         frame, targets, told = named(frame), names_of(target), Told.by(self)
         tell = say or (lambda message: None)
-        checks.check_number("holdout", self.holdout, at_least=0, at_most=0.9)
+        holdout = self._holdout()
         classes = asks_for_classes(frame, targets, self.likelihood, self.estimator, told)
         estimator = new_estimator(self.estimator, classes, self.likelihood, self.random_state)
-        choice = {"holdout": self.holdout, "seed": self.random_state, "classes": classes}
-        data = training_table(frame, targets, told, **choice)
+        data = training_table(frame, targets, told, holdout=holdout, seed=self.random_state, classes=classes)
         data.check_targets(likelihood := name_of(LIKELIHOODS, estimator.likelihood_settings()))
         is_untold = self.likelihood == "auto" and likelihood in ("auto", "gaussian") and not {*targets} & {*told.number}
         tell(guess_table(data.plan, frame.attrs.get(LAYOUT, {}), classes))
         for message in (*column_remarks(data.plan), *remarks(data, classes=classes, may_hold_codes=is_untold)):
             tell(message)
-        notes, arrays = self._fit_part("fit", estimator, data)
         source = {"table": "a data frame", "rows": len(frame), "without_target": len(data.rows_without_target)}
-        source |= {"seed": self.random_state, "holdout": self.holdout}
+        source |= {"seed": self.random_state, "holdout": holdout}
+        if self.folds is None:
+            notes, arrays = self._fit_part("fit", estimator, data)
+        else:
+            source["folds"] = self.folds
+            estimator, notes, arrays = self._fit_folds(
+                estimator, data, fold_of_rows(data, self.folds, classes, self.random_state), tell
+            )
         if self.refit and not estimator.is_interrupted_ and data.is_held_out.any():
             tell(Message("Fitting again to all rows ..."))
             arrays |= self._fit_part("refit", estimator, data.none_held_out())[1]
@@ -224,6 +237,37 @@ class TableModel(FittedTable, BaseEstimator):
             raise FileError(f"{path} cannot be loaded: its columns do not make the inputs of the network.")
         line_of(saved.model, saved.arrays)
         return cls.of(saved.model, plan, saved.notes, saved.arrays, saved.spec)
+
+    def _holdout(self) -> float:
+        """The part of the rows to hold out, and whether it and the folds can be."""
+        if self.holdout is not None:
+            checks.check_number("holdout", self.holdout, at_least=0, at_most=0.9)
+        if self.folds is None:
+            return HOLDOUT if self.holdout is None else self.holdout
+        checks.check_integer("folds", self.folds, at_least=2)
+        if self.holdout:
+            raise TableError(
+                "Give folds or {option}, not both: over folds every row is scored, by a fit that did not see it.",
+                "holdout",
+                self.holdout,
+            )
+        return 0.0
+
+    def _fit_folds(
+        self, estimator: Any, data: TrainingTable, fold: np.ndarray, tell: Callable[[Message], Any]
+    ) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:
+        """Scores over folds, and the estimator fitted to all rows; after an interrupt that of the fold it came in."""
+        parts = []
+        for index in range(num := int(fold.max()) + 1):
+            tell(Message(f"Fold {index + 1} of {num} ..."))
+            own = unfitted(estimator)
+            parts.append(self._fit_part(f"fold-{index + 1}", own, data.holding_out(fold == index)))
+            if own.is_interrupted_:
+                return own, {}, {}
+        notes, arrays = pooled(parts)
+        tell(Message("Fitting to all rows ..."))
+        last, line = self._fit_part("fit", estimator, data.none_held_out())
+        return estimator, notes | {"seconds": round(notes["seconds"] + last["seconds"], 2)}, arrays | line
 
     def _fit_part(self, part: str, estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Fit and score, with the checkpoints of this part in a folder of its own."""

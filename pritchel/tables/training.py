@@ -56,9 +56,13 @@ class TrainingTable(NamedTuple):
                     "likelihood",
                 ) from None
 
+    def holding_out(self, rows: np.ndarray) -> "TrainingTable":
+        """The same table with some rows, given as true or false each, to be scored and the others to be fitted to."""
+        return self._replace(is_held_out=rows)
+
     def none_held_out(self) -> "TrainingTable":
         """The same table with every row to be fitted to."""
-        return self._replace(is_held_out=np.zeros_like(self.is_held_out))
+        return self.holding_out(np.zeros_like(self.is_held_out))
 
 
 def one_or_more(values: np.ndarray) -> np.ndarray:
