@@ -28,7 +28,7 @@ from pritchel.tables.guesses import column_remarks, guess_table
 from pritchel.tables.messages import Message, TableError
 from pritchel.tables.plan import plan_arrays
 from pritchel.tables.read import LAYOUT, named
-from pritchel.tables.scoring import SCORE_NOTES, fit_and_score
+from pritchel.tables.scoring import fit_and_score
 from pritchel.tables.training import (
     TrainingTable,
     asks_for_classes,
@@ -201,7 +201,7 @@ class TableModel(FittedTable, BaseEstimator):
         """A model without the units whose scale is below a threshold with more than some probability.
 
         `fine_tune_steps` more steps then move the weight means alone; they need the training table as `frame`. Scores
-        of the larger model are left behind.
+        stay those of the larger model, and say so; `evaluate` has the smaller one's.
         """
         check_is_fitted(self)
         rows = {}
@@ -212,8 +212,8 @@ class TableModel(FittedTable, BaseEstimator):
             rows = {"X": inputs, "y": one_or_more(values)}
         smaller = copy.copy(self)
         smaller.estimator_ = self.estimator_.prune(threshold, probability, fine_tune_steps, **rows)
-        smaller.notes_ = {name: note for name, note in self.notes_.items() if name not in SCORE_NOTES}
-        smaller.arrays_, smaller.spec_ = {}, {}
+        smaller.notes_ = self.notes_ | ({"scored_before_pruning": True} if "scores" in self.notes_ else {})
+        smaller.spec_ = {}
         return smaller
 
     def save(self, path: str | os.PathLike, overwrite: bool = False) -> Path:
