@@ -103,7 +103,7 @@ def test_gains_over_folds_are_those_of_all_rows():
         said.append(BaselinePrediction("gradient boosting", other[rows]))
         scored = [score_baseline(each, outcome, ["y"])[0]._asdict() for each in said]
         mine = own | {"rmse": float(np.sqrt(np.mean((mean - observed)[rows] ** 2)))}
-        notes = {"seconds": 1.0, "importances": [], "scores": [mine], "num_scored": len(mean[rows])}
+        notes = {"seconds": 1.0, "importances": [], "worst": [], "scores": [mine], "num_scored": len(mean[rows])}
         arrays = {name: getattr(outcome, name) for name in SCORE_ARRAYS} | {"row": np.arange(400.0)[rows]}
         return notes | {"baselines": scored}, arrays
 

@@ -122,7 +122,9 @@ def either(*rules: Rule) -> Rule:
     return check
 
 
-NUMBER_SUMMARY = parts({"missing": whole, "quantiles": each(number, NUM_QUANTILES)})
+NUMBER_SUMMARY = parts(
+    {"missing": whole, "quantiles": each(number, NUM_QUANTILES)}, {"rug": each(number), "values": each(number)}
+)
 CATEGORY_SUMMARY = parts({"missing": whole, "distinct": whole, "counts": named(whole)})
 NOTHING = _kind(lambda value: value == {}, "empty")
 COLUMN = either(
@@ -144,6 +146,11 @@ CLASS_SCORES = parts(dict.fromkeys(ClassScores._fields, SCORE) | {"target": text
 BASELINE = parts(
     {"target": text, "name": text, "gain": SCORE, "gain_error": SCORE},
     dict.fromkeys(BaselineScores._fields[4:], SCORE) | {"coverage": maybe(each(SCORE, len(LEVELS)))},
+)
+WORST_PARTS: dict[str, Rule] = {"target": text, "row": whole, "log_density": SCORE}
+WORST = either(
+    parts(WORST_PARTS | {"observed": text, "predicted": text, "probability": number}),
+    parts(WORST_PARTS | dict.fromkeys(("observed", "predicted", "lower", "upper"), number)),
 )
 FOLDS = parts({"num": whole, "errors": each(parts({"target": text, "name": text}))})
 CHECK = parts(dict.fromkeys(PredictiveCheck._fields, SCORE) | {"target": text, "statistic": text})
@@ -172,6 +179,7 @@ NOTES = parts(
         "checks": each(CHECK),
         "baselines": each(BASELINE),
         "folds": FOLDS,
+        "worst": each(WORST),
         "scored_before_pruning": flag,
         "source": SOURCE,
     },

@@ -14,7 +14,7 @@ from pritchel.posterior.importance import Importance
 from pritchel.tables.answers import class_answers, number_answers
 from pritchel.tables.baselines import line_of
 from pritchel.tables.columns import TablePlan
-from pritchel.tables.encode import encode_inputs, known_rows
+from pritchel.tables.encode import encode_inputs, known_row_numbers, known_rows
 from pritchel.tables.messages import TableError
 from pritchel.tables.outside import outside_cells
 from pritchel.tables.read import named
@@ -92,5 +92,12 @@ class FittedTable(ABC):
     def known_rows(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Inputs, and targets of shape (rows, targets), of the rows of a table that have all targets."""
         check_is_fitted(self)
-        labels = self.estimator_.classes_ if self.has_classes else None
-        return known_rows(self.plan_, named(frame), labels)
+        return known_rows(self.plan_, named(frame), self._labels())
+
+    def known_row_numbers(self, frame: pd.DataFrame) -> np.ndarray:
+        """The numbers, from 1, of the rows that `known_rows` gives."""
+        check_is_fitted(self)
+        return known_row_numbers(self.plan_, named(frame), self._labels())
+
+    def _labels(self) -> np.ndarray | None:
+        return self.estimator_.classes_ if self.has_classes else None

@@ -11,6 +11,7 @@ from pritchel.tables.messages import TableError
 from pritchel.tables.score_table import by_method
 from pritchel.tables.scoring import SCORE_ARRAYS
 from pritchel.tables.training import TrainingTable
+from pritchel.tables.worst import worst_of
 
 Notes = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -49,6 +50,7 @@ def pooled(parts: Sequence[tuple[Notes, Arrays]]) -> tuple[Notes, Arrays]:
         "scores": [_mean(own, shares) for own in zip(*(own["scores"] for own in notes), strict=True)],
         "num_scored": len(rows),
         "checks": [],
+        "worst": worst_of([own["worst"] for own in notes]),
         "folds": {"num": len(parts), "errors": _errors(notes)},
     }
     for score in together["scores"]:

@@ -53,7 +53,7 @@ def _figure(value: float | None, error: float | None, shown: str) -> str:
         return ""
     if error is None or not math.isfinite(error):
         return f"{value:{shown}}"
-    return f"{value:{shown}} ± {error:{'.1%' if shown.endswith('%') else '.2g'}}"
+    return f"{value:{shown}} ± {error:{'.2g' if shown.endswith('g') else shown}}"
 
 
 def rows_scored(notes: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from pritchel.posterior.baselines import BaselinePrediction, score_baseline
 from pritchel.posterior.evaluate import Evaluation
 from pritchel.tables.baselines import baselines
 from pritchel.tables.training import TrainingTable, one_or_more
+from pritchel.tables.worst import worst_rows
 
 SCORE_NOTES = ("scores", "num_scored", "checks", "baselines")  # what `score_notes` says of rows held out
 SCORE_ARRAYS = ("observed", "mean", "sd", "pit", "log_density", "epistemic")  # of an `Evaluation`, for reports
@@ -42,8 +43,10 @@ def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], 
     train = one_or_more(data.targets[~data.is_held_out])
     outcome = estimator.evaluate(inputs, targets, names=list(data.plan.targets), train_y=train)
     outcome = beside(outcome, said, estimator, data.plan.targets)
+    numbers = data.row_numbers[data.is_held_out]
+    notes["worst"] = worst_rows(estimator, inputs, outcome, data.plan.targets, numbers)
     arrays |= {name: np.asarray(getattr(outcome, name), float) for name in SCORE_ARRAYS}
-    return notes | score_notes(outcome), arrays | {"row": data.row_numbers[data.is_held_out].astype(float)}
+    return notes | score_notes(outcome), arrays | {"row": numbers.astype(float)}
 
 
 def beside(
