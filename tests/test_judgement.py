@@ -10,14 +10,15 @@ from pritchel.tables.judgement import judge
 RIGHT = (0.51, 0.79, 0.91, 0.95)
 
 
-def told(coverage=RIGHT, num_rows=400, is_sampled=False, has_counts=False, log_likelihood=-1.0, spell=str):
+def told(coverage=RIGHT, num_rows=400, is_sampled=False, has_counts=False, log_likelihood=-1.0, spell=str, beside=()):
     estimator = SimpleNamespace(
         sampling_report_=SimpleNamespace(chains=("one",) if is_sampled else ()),
         posterior_=SimpleNamespace(likelihood=SimpleNamespace(has_counts=has_counts)),
     )
-    score = {"target": "y", "log_likelihood": log_likelihood, "constant_log_likelihood": -2.0}
+    score = {"target": "y", "rmse": 5.0, "log_likelihood": log_likelihood, "constant_log_likelihood": -2.0}
     score |= {"coverage": coverage} if coverage else {}
-    return [message.spelled(spell) for message in judge(estimator, [score], num_rows)]
+    notes = {"scores": [score], "num_scored": num_rows, "baselines": beside}
+    return [message.spelled(spell) for message in judge(estimator, notes)]
 
 
 def test_intervals_that_hold_what_they_promise():
@@ -57,3 +58,33 @@ def test_a_model_behind_the_constant_is_told_off():
 
 def test_intervals_of_counts_are_left_alone():
     assert told((0.9, 0.99, 1.0, 1.0), has_counts=True) == []
+
+
+def line(gain, error=0.1, name="ridge regression", **scores):
+    own = {"target": "y", "name": name, "gain": gain, "gain_error": error, "rmse": None, "log_likelihood": -1.0 - gain}
+    return own | scores
+
+
+def test_a_line_that_does_as_well_is_told_as_such():
+    first, _ = told(beside=[line(0.15)])
+    assert first == (
+        "y: ridge regression does as well, as far as 400 rows can tell (log-likelihood -1.000, its -1.150): a line may "
+        "be all there is; more rows, or other inputs, could show more."
+    )
+    assert (
+        "ahead of ridge regression by 0.5 in log-likelihood a row (standard error 0.1)." in told(beside=[line(0.5)])[0]
+    )
+
+
+def test_a_network_behind_is_told_off_with_advice_it_has_not_taken():
+    first, _ = told(beside=[line(-0.5)], spell=as_flag)
+    assert "ridge regression does better by 0.5 in log-likelihood a row (standard error 0.1): a line is right" in first
+    assert "or try --inference sampled" in first
+    first, _ = told(beside=[line(-0.5)], is_sampled=True, spell=as_flag)
+    assert "give more rows, or try another --likelihood" in first
+    trees = line(-2.0, 0.3, "gradient boosting", rmse=3.0, log_likelihood=None)
+    assert "gradient boosting does better by 2 in RMSE (standard error 0.3)" in told(beside=[trees])[0]
+
+
+def test_what_is_not_finite_is_not_compared():
+    assert len(told(beside=[line(float("nan")), line(0.0) | {"gain": None}])) == 1

@@ -7,18 +7,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pritchel import HorseshoeClassifier
+from pritchel.report.alt_texts import of_dependence
+from pritchel.report.dependence_figures import dependence, shared_scale
+from pritchel.report.model_dependence import curve_of
 from pritchel.report.model_page import model_page
+from pritchel.report.natural_order import natural_order
 from pritchel.report.page import Page
+from pritchel.tables.encode import encode_inputs
 from pritchel.tables.model import TableModel
+from pritchel.tables.plan import plan_table
 from tests.conftest import tiny
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 HEADINGS = (
+    "Predictions and how far to trust them",
+    "What the strongest inputs do",
     "The data",
     "The fit",
     "Which units lived",
-    "Predictions and how far to trust them",
-    "What the strongest inputs do",
     "Settings, and how to do it again",
 )
 
@@ -39,13 +46,87 @@ def model(frame, tmp_path_factory) -> TableModel:
     return TableModel.load(path)
 
 
+@pytest.fixture(scope="module")
+def classes(frame) -> TableModel:
+    labels = np.where(frame["y"] > 1, "<b>", np.where(frame["y"] < 0, "low", "so-so"))
+    rows = frame.drop(columns="y").assign(kind=labels)
+    return TableModel(tiny(HorseshoeClassifier, training__num_steps=200), folds=2).fit(rows, "kind")
+
+
+def shown_rows(html: str) -> list[list[str]]:
+    """Cells of the table of the rows that were least likely."""
+    part = html[html.index("found least likely") :]
+    body = part[part.index("<tbody>") : part.index("</tbody>")]
+    return [re.findall("<td.*?>(.*?)</td>", row) for row in body.split("</tr>")[:-1]]
+
+
+def test_the_worst_rows_are_named_as_in_the_table(model, frame):
+    slipped = frame.assign(y=frame["y"].where(frame.index != 40, 30.0))
+    slipped.loc[3, "y"] = None
+    first = shown_rows(model_page(model, slipped).html())[0]
+    said = model.predict(slipped.iloc[[40]], quantiles=(0.05, 0.95)).iloc[0]
+    interval = f"{said['q5']:.4g} to {said['q95']:.4g}"
+    assert first[:4] == ["41", "30", f"{said['mean']:.4g}", interval]
+    held_out = shown_rows(model_page(model).html())
+    rows = model.arrays_["row"][np.argsort(model.arrays_["log_density"][:, 0])]
+    assert [row[0] for row in held_out] == [f"{row:.0f}" for row in rows[:8]]
+
+
+def test_classes_have_a_page_over_folds(classes):
+    html = model_page(classes).html()
+    assert "90 rows, each predicted by one of 2 fits" in html
+    assert "entropy of the classes" in html
+    assert "After ±" in html
+    assert "<b>low" not in html
+    assert {row[1] for row in shown_rows(html)} <= {"&lt;b&gt;", "low", "so-so"}
+
+
+def test_categories_have_their_natural_order():
+    assert natural_order(["Fri", "Mon", "Sun", "Thu"]) == ["Mon", "Thu", "Fri", "Sun"]
+    assert natural_order(["march", "January", "Dec."]) == ["January", "march", "Dec."]
+    assert natural_order(["Mittwoch", "Dienstag"]) == ["Dienstag", "Mittwoch"]
+    assert natural_order(["10-19", "<10", "100+", "20-99"]) == ["<10", "10-19", "20-99", "100+"]
+    assert natural_order(["Bath", "Ayr"]) is None
+    assert natural_order(["Mon", "Monday"]) is None  # two names for one day
+    assert natural_order(["ma", "jan"]) is None  # March, or May
+
+
+def test_inputs_of_few_values_are_points_and_others_have_a_rug():
+    rng = np.random.default_rng(0)
+    days = np.array(["Mon", "Tue", "Wed"])[rng.integers(0, 3, 60)]
+    frame = pd.DataFrame({"day": days, "x": rng.normal(size=60), "flag": rng.integers(0, 2, 60)})
+    plan = plan_table(frame.assign(y=0.0), ["y"])
+    model = TableModel.of(tiny(training__num_steps=5).fit(encode_inputs(plan, frame), frame["x"]), plan)
+    background = frame.iloc[:1]
+    day, x, flag = ((curve_of(model, column, background) or [])[0] for column in plan.columns)
+    assert list(day.values) == ["Mon", "Tue", "Wed"]
+    assert list(flag.values) == [0.0, 1.0]
+    assert (day.are_points, x.are_points, flag.are_points) == (True, False, True)
+    assert len(x.rug) == 37
+    assert not len(flag.rug)
+    assert "at 0" in of_dependence(flag, "y")
+    assert dependence(day, "y", shared_scale([day, x, flag])).startswith(b"\x89PNG")
+
+
+def test_tables_show_that_they_scroll():
+    page = Page("t")
+    page.table(("a",), [("1",)])
+    assert '<div class="scroll" tabindex="0">' in page.html()  # by keys as well
+    assert "no-repeat local" in page.html()
+
+
 @pytest.mark.parametrize("with_table", [False, True])
 def test_the_page_has_all_its_parts(model, frame, with_table):
     html = model_page(model, frame if with_table else None).html()
     assert re.findall("<h2>(.*?)</h2>", html) == list(HEADINGS)
-    assert html.count("<img") == 5 + with_table  # with rows enough to group them by how sure the model was
-    assert html.index("intervals") < html.index("The data")  # the verdict comes first
-    assert all(len(alt) > 20 for alt in re.findall('alt="(.*?)"', html))
+    assert html.count("<img") == 9 + with_table  # with rows enough to group them by how sure the model was
+    first = html[: html.index("<h2>")]  # verdicts come first
+    for text in ("ridge regression", "gradient boosting", "intervals hold", "Units: ", "Noise: ", "Variational"):
+        assert (text in first) or (with_table and text == "gradient boosting")
+    alts = re.findall('alt="(.*?)"', html)
+    assert all(len(alt) > 40 for alt in alts)
+    assert len({*alts}) == len(alts)
+    assert all(re.search(r"\d", alt) for alt in alts)  # said from the data
     assert "&lt;Ayr&gt;" in html
     assert "<Ayr>" not in html
     assert "http" not in html
@@ -72,7 +153,7 @@ def test_noise_that_depends_on_inputs_has_a_picture(tmp_path):
     fitted = TableModel(tiny(likelihood="heteroscedastic", training__num_steps=2500), holdout=0.2).fit(frame, "y")
     assert not fitted.estimator_.noise_report_[0].is_constant
     html = model_page(fitted, frame).html()
-    assert "Standard deviation of the noise of y against" in html
+    assert "The noise of y is not the same for all rows" in html
 
 
 @pytest.mark.slow

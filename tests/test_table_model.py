@@ -13,6 +13,7 @@ from pritchel import HorseshoeClassifier, HorseshoeRegressor, TableError, TableM
 from pritchel.tables.columns import LeftOut, Told
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.plan import plan_arrays
+from pritchel.tables.score_table import rows_scored
 from pritchel.tables.training import training_table
 from tests.conftest import TINY, tiny
 
@@ -124,13 +125,15 @@ def test_classes(classes, frame):
         classes.evaluate(frame.assign(is_dear="perhaps"))
 
 
-def test_pruning_keeps_the_plan_and_leaves_the_scores_behind(model, frame):
+def test_pruning_keeps_the_plan_and_the_scores_as_the_larger_models(model, frame, tmp_path):
     small = model.prune(threshold=0.05)
     assert small.estimator_.units_kept_.sum() <= model.estimator_.units_kept_.sum()
     assert small.plan_ == model.plan_
     assert small.notes_["source"] == model.notes_["source"]
-    assert not {"scores", "num_scored", "checks"} & small.notes_.keys()
-    assert "scores" in model.notes_
+    assert small.notes_ == model.notes_ | {"scored_before_pruning": True}
+    assert "scored_before_pruning" not in model.notes_
+    assert "on 20 held-out rows (before it was pruned): RMSE" in (small.save(tmp_path / "s") / "README.md").read_text()
+    assert rows_scored(TableModel.load(tmp_path / "s").notes_) == "20 rows held out from the fit, before it was pruned"
     with pytest.raises(TableError, match="give them with frame"):
         model.prune(fine_tune_steps=5)
     tuned = model.prune(threshold=0.05, fine_tune_steps=5, frame=frame)
@@ -172,7 +175,8 @@ def test_refit_uses_all_rows_and_keeps_the_scores(frame, tmp_path):
     assert sorted(path.name for path in (tmp_path / "part").iterdir()) == ["fit", "refit"]
     whole = TableModel(tiny(**BRIEF), holdout=0).fit(rows, "price")
     np.testing.assert_array_equal(again.estimator_.elbo_, whole.estimator_.elbo_)
-    assert whole.arrays_ == {}
+    assert set(whole.arrays_) == {"line_weights", "line_sd"}  # for tables that are scored later
+    np.testing.assert_array_equal(again.arrays_["line_weights"], whole.arrays_["line_weights"])
 
 
 def test_codes_are_hinted_at_in_arguments(frame):

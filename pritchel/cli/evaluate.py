@@ -35,8 +35,8 @@ def evaluate(
     """Score a model on a table that has the targets: RMSE, log-likelihood, CRPS, coverage, calibration
     curve (classes: accuracy, Brier score, calibration error), and posterior-predictive checks.
 
-    The constant predictor beside it knows the mean and spread of the rows the model was fitted to; of classes and
-    counts, those of this table.
+    Beside it stand the line (ridge or logistic regression) that was fitted to the same rows as the model, and the
+    constant predictor, which knows the mean and spread of those rows; of classes and counts, of this table.
 
     Exit codes: 0 done; 2 wrong table; 3 not a sound model.
     """
@@ -49,7 +49,7 @@ def evaluate(
         from pritchel.tables.model import TableModel
         from pritchel.tables.outside import outside_cells, outside_remarks
         from pritchel.tables.read import read_table
-        from pritchel.tables.training import score_notes
+        from pritchel.tables.scoring import score_notes
 
         loaded = TableModel.load(model).reading(decimal, na_value or (), target or ())
         frame = read_table(table, sep, encoding)
@@ -57,7 +57,7 @@ def evaluate(
         for text in outside_remarks(loaded.plan_, outside_cells(loaded.plan_, frame)[1]):
             say(f"Note: {text}")
         notes = score_notes(outcome)
-        verdicts = [told.spelled(as_flag) for told in judge(loaded.estimator_, notes["scores"], notes["num_scored"])]
+        verdicts = [told.spelled(as_flag) for told in judge(loaded.estimator_, notes)]
         curves = {}
         for index, name in enumerate(() if loaded.has_classes else loaded.plan_.targets):
             levels, observed = calibration_curve(outcome.pit[:, index])
@@ -65,7 +65,7 @@ def evaluate(
         if as_json:
             print_json({"model": str(model), **notes, "verdicts": verdicts, "calibration": curves})
             return
-        console().print(scores_table(notes["scores"], notes["num_scored"], "Scores"))
+        console().print(scores_table(notes, f"Scores ({notes['num_scored']:,})"))
         for verdict in verdicts:
             put(verdict)
         for name, curve in curves.items():

@@ -28,6 +28,7 @@ from pritchel.cli.options import with_estimator_options
 
 # What a command says about this run of it, not about the model.
 OF_THE_RUN = ("output", "overwrite", "resume", "quiet", "as_json")
+PARTS = ("fit", "refit", "fold-*")  # folders for checkpoints, as `TableModel` names them
 SO_FAR = "model"  # of an interrupted fit, in its folder beside the model
 
 
@@ -50,9 +51,18 @@ def fit(
         ),
     ] = "auto",
     holdout: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Part of the rows kept from the fit, to score it on; 0 for none.")
-    ] = 0.1,
+        float | None,
+        typer.Option(
+            min=0.0, max=0.9, help="Part of the rows kept from the fit, to score it on; 0 for none. [default: 0.1]"
+        ),
+    ] = None,
     refit: Annotated[bool, typer.Option("--refit", help="After scoring, fit again to all rows.")] = False,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Cross-validation: so many fits, each scored on rows it has not seen; then one to all."
+        ),
+    ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Leave a column out.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="Use a column that looks like an id or is constant.")] = None,
     category: Annotated[list[str] | None, typer.Option(help="A column of categories, whatever it looks like.")] = None,
@@ -73,7 +83,8 @@ def fit(
 
     Missing values and categories are taken care of; constant and id-like columns are left out; dates are refused with
     advice. How each column is taken is listed beside the option that changes it. A part of the rows is held out to
-    score the fit against the constant predictor.
+    score the fit against ridge regression (of classes: logistic regression), gradient boosting and the constant
+    predictor; with --folds every row is, by a fit that did not see it, and the model is fitted to all rows.
 
     The state of the fit is kept every few seconds in a folder beside the model, OUTPUT.partial: after a crash or Ctrl-C
     the same command with --resume goes on from there, to the same result. What Ctrl-C leaves of a fit can be used as
@@ -105,6 +116,7 @@ def fit(
             **told._asdict(),
             holdout=holdout,
             refit=refit,
+            folds=folds,
             random_state=seed,
         )
         with owned(output):
@@ -148,7 +160,8 @@ def _parts_of(partial: Path) -> list[Path]:
     from pritchel.folder import is_model_folder
 
     so_far = partial / SO_FAR
-    states = [path for kind in ("member", "chain") for path in partial.glob(f"*fit/{kind}-*.safetensors")]
+    files = [f"{part}/{kind}-*.safetensors" for part in PARTS for kind in ("member", "chain")]
+    states = [path for pattern in files for path in partial.glob(pattern)]
     return [*states, *([so_far] if is_model_folder(so_far) else [])]
 
 
@@ -159,7 +172,7 @@ def _remove_partial(partial: Path) -> None:
             shutil.rmtree(part, ignore_errors=True)
         else:
             part.unlink(missing_ok=True)
-    for folder in (partial / "fit", partial / "refit", partial):
+    for folder in (*(folder for part in PARTS for folder in partial.glob(part)), partial):
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
 
@@ -185,7 +198,7 @@ def _facts(model: Any, output: Path) -> dict[str, Any]:
     from pritchel.tables.judgement import judge
 
     estimator, plan = model.estimator_, model.plan_
-    verdicts = judge(estimator, model.notes_.get("scores", ()), model.notes_.get("num_scored", 0))
+    verdicts = judge(estimator, model.notes_)
     return {
         "model": str(output),
         "targets": list(plan.targets),
@@ -205,6 +218,7 @@ def _facts(model: Any, output: Path) -> dict[str, Any]:
 
 def _print(facts: dict[str, Any]) -> None:
     from pritchel.cli.scores import scores_table
+    from pritchel.tables.score_table import rows_scored
 
     numbers = [name for name, kind in facts["inputs"].items() if kind == "number"]
     categories = [name for name, kind in facts["inputs"].items() if kind == "category"]
@@ -217,7 +231,7 @@ def _print(facts: dict[str, Any]) -> None:
     if facts["noise"] is not None:
         put(f"Noise: {facts['noise']}.")
     if facts.get("scores"):
-        console().print(scores_table(facts["scores"], facts["num_scored"], "On rows held out from the fit"))
+        console().print(scores_table(facts, f"On {rows_scored(facts)}"))
         for verdict in facts["verdicts"]:
             put(verdict)
     put(f"Written: {facts['model']}  (next: pritchel predict {facts['model']} NEW.csv -o OUT.csv)")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pritchel.cli.common import AsJson, console, plain_errors, print_json, put, visible
+from pritchel.cli.common import AsJson, as_flag, console, plain_errors, print_json, put, visible
 
 MAX_SHOWN = 16  # inputs
 
@@ -31,6 +31,8 @@ def inspect(model: Annotated[Path, typer.Argument(help="Model folder.")], as_jso
 
 def describe(model: Any, folder: str) -> dict[str, Any]:
     """What a loaded model is, as plain values."""
+    from pritchel.tables.judgement import judge
+
     fitted, spec = model.spec_["fitted"], model.spec_
     return {
         "model": folder,
@@ -49,6 +51,7 @@ def describe(model: Any, folder: str) -> dict[str, Any]:
         "is_collapsed": fitted["is_collapsed"],
         "importances": model.notes_.get("importances", []),
         "notes": model.notes_,
+        "verdicts": [verdict.spelled(as_flag) for verdict in judge(model.estimator_, model.notes_)],
         "settings": spec["settings"],
     }
 
@@ -60,6 +63,7 @@ def _sentence(text: str) -> str:
 def show(facts: dict[str, Any]) -> None:
     """Print what a model is."""
     from pritchel.cli.scores import scores_table
+    from pritchel.tables.score_table import rows_scored
 
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     put(f"{facts['model']}: a {facts['estimator']} for {', '.join(facts['targets'])}, written {facts['created']}")
@@ -80,9 +84,9 @@ def show(facts: dict[str, Any]) -> None:
     for name, reason in facts["left_out"].items():
         put(f"Left out: {name} ({reason})")
     if facts["notes"].get("scores"):
-        console().print(
-            scores_table(facts["notes"]["scores"], facts["notes"]["num_scored"], "On rows held out from the fit")
-        )
+        console().print(scores_table(facts["notes"], f"On {rows_scored(facts['notes'])}"))
+        for verdict in facts["verdicts"]:
+            put(verdict)
 
 
 def _show_importances(found: list[dict[str, Any]]) -> None:

@@ -1,5 +1,6 @@
 """Scores as a table for the terminal."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.table import Table
@@ -7,43 +8,26 @@ from rich.table import Table
 from pritchel.cli.common import visible
 
 MAX_CHECKS = 40  # of thousands of classes, each of which has one
+CAPTIONS = {
+    True: "Calibration error: confidence against accuracy; 0 is right.",
+    False: "Lower is better for RMSE and CRPS; 90 % is right for what 90 % intervals hold.",
+}
 
 
-def scores_table(scores: list[dict[str, Any]], num_rows: int, title: str) -> Table:
-    """Each target's scores beside the constant predictor's."""
-    if "accuracy" in scores[0]:
-        return _class_table(scores, num_rows, title)
-    table = Table(
-        title=f"{title} ({num_rows:,})", caption="Lower is better for RMSE and CRPS; 90 % is right for coverage."
+def scores_table(notes: Mapping[str, Any], title: str) -> Table:
+    """Each target's scores beside those of simpler methods and the constant predictor, of notes on a fit."""
+    from pritchel.tables.score_table import MODEL, score_table
+
+    columns, rows = score_table(notes, levels=(0.9,))
+    caption = CAPTIONS["accuracy" in notes["scores"][0]] + (
+        " After ±: the standard error over folds." if notes.get("folds") else ""
     )
-    for column in ("target", "", "RMSE", "log-lik.", "CRPS", "90 % coverage"):
+    table = Table(title=title, caption=caption)
+    for column in columns:
         table.add_column(column, justify="left" if column in ("target", "") else "right")
-    for score in scores:
-        table.add_row(
-            visible(score["target"]),
-            "model",
-            f"{score['rmse']:.4g}",
-            f"{score['log_likelihood']:.3f}",
-            f"{score['crps']:.4g}",
-            f"{score['coverage'][2]:.0%}",
-        )
-        constant = (score["constant_rmse"], score["constant_log_likelihood"], score["constant_crps"])
-        figures = (f"{constant[0]:.4g}", f"{constant[1]:.3f}", f"{constant[2]:.4g}")
-        table.add_row("", "constant predictor", *figures, "", end_section=True)
-    return table
-
-
-def _class_table(scores: list[dict[str, Any]], num_rows: int, title: str) -> Table:
-    table = Table(
-        title=f"{title} ({num_rows:,})", caption="Calibration error: confidence against accuracy; 0 is right."
-    )
-    for column in ("target", "", "accuracy", "log-lik.", "Brier", "calibration error"):
-        table.add_column(column, justify="left" if column in ("target", "") else "right")
-    for score in scores:
-        figures = (f"{score['log_likelihood']:.3f}", f"{score['brier']:.3f}", f"{score['calibration_error']:.3f}")
-        table.add_row(visible(score["target"]), "model", f"{score['accuracy']:.1%}", *figures)
-        constant = (f"{score['constant_accuracy']:.1%}", f"{score['constant_log_likelihood']:.3f}")
-        table.add_row("", "constant predictor", *constant, "", "")
+    for index, (target, method, *figures) in enumerate(rows):
+        is_last = index + 1 == len(rows) or rows[index + 1][1] == MODEL
+        table.add_row(visible(target), method, *figures, end_section=is_last)
     return table
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from pritchel.folder import FORMAT_VERSION
+from pritchel.posterior.baselines import in_words
 from pritchel.posterior.noise import NoiseReport, TargetNoise
 
 
@@ -25,19 +26,7 @@ def card(spec: dict[str, Any]) -> str:
         )
     if fitted["noise_report"] is not None:
         lines.append(f"- Noise: {NoiseReport([TargetNoise(*target) for target in fitted['noise_report']])}")
-    for score in notes.get("scores", []):
-        if "accuracy" in score:
-            lines.append(
-                f"- `{score['target']}` on {notes['num_scored']} held-out rows: accuracy {score['accuracy']:.1%} "
-                f"(the constant predictor's: {score['constant_accuracy']:.1%}), log-likelihood "
-                f"{score['log_likelihood']:.3f} ({score['constant_log_likelihood']:.3f})"
-            )
-            continue
-        lines.append(
-            f"- `{score['target']}` on {notes['num_scored']} held-out rows: RMSE {score['rmse']:.4g} (the constant "
-            f"predictor's: {score['constant_rmse']:.4g}), log-likelihood {score['log_likelihood']:.3f} "
-            f"({score['constant_log_likelihood']:.3f}), 90 % intervals hold {score['coverage'][2]:.0%}"
-        )
+    lines += _scores(notes)
     lines += [
         "",
         "Answers are a mean, a standard deviation and quantiles; the spread is what the model cannot know plus noise.",
@@ -49,3 +38,35 @@ def card(spec: dict[str, Any]) -> str:
         "```",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _scores(notes: dict[str, Any]) -> list[str]:
+    """A line a target, and one for each simpler method beside it."""
+    if not notes.get("scores"):
+        return []
+    num_rows, folds = notes["num_scored"], notes.get("folds")
+    where = f"{num_rows} rows in {folds['num']} folds" if folds else f"{num_rows} held-out rows"
+    where += " (before it was pruned)" if notes.get("scored_before_pruning") else ""
+    lines = []
+    for score in notes["scores"]:
+        if "accuracy" in score:
+            lines.append(
+                f"- `{score['target']}` on {where}: accuracy {score['accuracy']:.1%} "
+                f"(the constant predictor's: {score['constant_accuracy']:.1%}), log-likelihood "
+                f"{score['log_likelihood']:.3f} ({score['constant_log_likelihood']:.3f})"
+            )
+        else:
+            lines.append(
+                f"- `{score['target']}` on {where}: RMSE {score['rmse']:.4g} (the constant "
+                f"predictor's: {score['constant_rmse']:.4g}), log-likelihood {score['log_likelihood']:.3f} "
+                f"({score['constant_log_likelihood']:.3f}), 90 % intervals hold {score['coverage'][2]:.0%}"
+            )
+        simpler = (own for own in notes.get("baselines", []) if own["target"] == score["target"])
+        lines += [f"  - {in_words(own, num_rows)} ({_figures(own)})" for own in simpler]
+    return lines
+
+
+def _figures(own: dict[str, Any]) -> str:
+    """A simpler method's scores, those that it has."""
+    parts = (("accuracy", "accuracy", ".1%"), ("RMSE", "rmse", ".4g"), ("log-likelihood", "log_likelihood", ".3f"))
+    return ", ".join(f"its {title} {own[name]:{shown}}" for title, name, shown in parts if own[name] is not None)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pritchel.folder import SPEC
 from pritchel.guide.member import Member
+from pritchel.posterior.baselines import BaselineScores
 from pritchel.posterior.evaluate import LEVELS, ClassScores, TargetScores
 from pritchel.posterior.predictive_checks import PredictiveCheck
 from pritchel.serial import FileError
@@ -121,7 +122,9 @@ def either(*rules: Rule) -> Rule:
     return check
 
 
-NUMBER_SUMMARY = parts({"missing": whole, "quantiles": each(number, NUM_QUANTILES)})
+NUMBER_SUMMARY = parts(
+    {"missing": whole, "quantiles": each(number, NUM_QUANTILES)}, {"rug": each(number), "values": each(number)}
+)
 CATEGORY_SUMMARY = parts({"missing": whole, "distinct": whole, "counts": named(whole)})
 NOTHING = _kind(lambda value: value == {}, "empty")
 COLUMN = either(
@@ -140,10 +143,27 @@ NUMBER_SCORES = parts(
     dict.fromkeys(TargetScores._fields, SCORE) | {"target": text, "coverage": each(SCORE, len(LEVELS))}
 )
 CLASS_SCORES = parts(dict.fromkeys(ClassScores._fields, SCORE) | {"target": text})
+BASELINE = parts(
+    {"target": text, "name": text, "gain": SCORE, "gain_error": SCORE},
+    dict.fromkeys(BaselineScores._fields[4:], SCORE) | {"coverage": maybe(each(SCORE, len(LEVELS)))},
+)
+WORST_PARTS: dict[str, Rule] = {"target": text, "row": whole, "log_density": SCORE}
+WORST = either(
+    parts(WORST_PARTS | {"observed": text, "predicted": text, "probability": number}),
+    parts(WORST_PARTS | dict.fromkeys(("observed", "predicted", "lower", "upper"), number)),
+)
+FOLDS = parts({"num": whole, "errors": each(parts({"target": text, "name": text}))})
 CHECK = parts(dict.fromkeys(PredictiveCheck._fields, SCORE) | {"target": text, "statistic": text})
 SOURCE = parts(
     {"table": text, "rows": whole},
-    {"without_target": whole, "seed": maybe(whole), "holdout": number, "refit": flag, "command": each(text)},
+    {
+        "without_target": whole,
+        "seed": maybe(whole),
+        "holdout": number,
+        "folds": whole,
+        "refit": flag,
+        "command": each(text),
+    },
 )
 WORTH = parts(
     {"name": text, "log_likelihood": SCORE, "error": SCORE},
@@ -157,6 +177,10 @@ NOTES = parts(
         "scores": each(either(CLASS_SCORES, NUMBER_SCORES)),
         "num_scored": whole,
         "checks": each(CHECK),
+        "baselines": each(BASELINE),
+        "folds": FOLDS,
+        "worst": each(WORST),
+        "scored_before_pruning": flag,
         "source": SOURCE,
     },
 )

@@ -1,5 +1,6 @@
 """How good predictions are on rows that were not fitted: error, log-likelihood, CRPS, calibration, accuracy."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,9 @@ class Evaluation(NamedTuple):
     sd: np.ndarray
     pit: np.ndarray  # P(y <= observed) under the prediction: uniform where that is calibrated; none for classes
     checks: list[PredictiveCheck]
+    log_density: np.ndarray  # (rows, targets); of classes ln P(observed), (rows, 1)
+    epistemic: np.ndarray  # the part of `sd` that more rows would take away; of classes that of the entropy, (rows, 1)
+    baselines: Sequence[Any] = ()  # `BaselineScores` of simpler methods on the same rows, where there are any
 
 
 def evaluate(
@@ -94,7 +98,8 @@ def evaluate(
                 float(np.mean(scoringrules.crps_normal(observed, location[index], scale[index]))),
             )
         )
-    return Evaluation(scores, targets, found.mean, found.sd, pit, checks)
+    parts = (found.mean, found.sd, pit, checks, found.log_density, found.epistemic)
+    return Evaluation(scores, targets, *parts)
 
 
 def crps(posterior: Posterior, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -121,18 +126,19 @@ def _evaluate_classes(
     known = index if train_targets is None else train_targets[:, 0].astype(int)
     shares = np.bincount(known, minlength=len(labels)) / len(known)
     is_right = probabilities.argmax(1) == index
-    own = probabilities[np.arange(len(index)), index]
+    log_density = np.log(np.maximum(probabilities[np.arange(len(index)), index], 1e-300))
     score = ClassScores(
         name,
         float(is_right.mean()),
-        float(np.log(np.maximum(own, 1e-300)).mean()),
+        float(log_density.mean()),
         float(((probabilities - np.eye(len(shares))[index]) ** 2).sum(1).mean()),
         calibration_error(probabilities.max(1), is_right),
         float((index == shares.argmax()).mean()),
         float(np.log(np.maximum(shares[index], 1e-12)).mean()),
     )
     nothing = np.zeros((len(index), 0))
-    return Evaluation([score], targets, probabilities, nothing, nothing, checks)
+    epistemic = posterior.entropies(inputs).epistemic[:, None]
+    return Evaluation([score], targets, probabilities, nothing, nothing, checks, log_density[:, None], epistemic)
 
 
 def reliability_curve(confidence: np.ndarray, is_right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

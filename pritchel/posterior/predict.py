@@ -44,6 +44,7 @@ class Comparison(NamedTuple):
     log_density: np.ndarray
     cdf: np.ndarray  # P(y <= target)
     below: np.ndarray  # P(y < target); the same but for counts
+    epistemic: np.ndarray  # the part of `sd` that the posterior does not know of f
 
 
 class Posterior:
@@ -110,10 +111,11 @@ class Posterior:
         parts, start = [], 0
         for components in self._components(inputs, self.num_draws, ()):
             rows = targets[start : start + components.mean.shape[1]]
-            variance = components.mean.var(0) + components.var.mean(0)
+            epistemic = components.mean.var(0)
+            variance = epistemic + components.var.mean(0)
             density, cdf = log_mean_exp(components.log_density(rows)), mixed_cdf(components, rows)
             below = mixed_cdf(components, rows - 1) if components.is_discrete else cdf
-            parts.append((components.mean.mean(0), np.sqrt(variance), density, cdf, below))
+            parts.append((components.mean.mean(0), np.sqrt(variance), density, cdf, below, np.sqrt(epistemic)))
             start += len(rows)
         return Comparison(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 

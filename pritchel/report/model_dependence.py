@@ -6,13 +6,17 @@ import numpy as np
 import pandas as pd
 
 from pritchel.posterior.importance import with_range
-from pritchel.report import model_figures as figures
+from pritchel.report import alt_texts
+from pritchel.report import dependence_figures as figures
+from pritchel.report.natural_order import natural_order
 from pritchel.report.page import Page
 from pritchel.tables.columns import Column
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.model import TableModel
 
 MAX_BACKGROUND_ROWS, NUM_POINTS, NUM_FUNCTIONS, MAX_CURVES = 100, 25, 100, 4
+MAX_ORDERED = 12  # categories: months
+RUG = " Marks at the foot: where the rows of the fit lie, each a fortieth of them."
 
 
 def add_dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) -> None:
@@ -24,26 +28,23 @@ def add_dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) ->
     names = [own["name"] for own in worth] or [column.name for column in model.plan_.columns]
     for name in names[:MAX_CURVES]:
         column = next(column for column in model.plan_.columns if column.name == name)
-        found = _curve(model, column, background)
+        found = curve_of(model, column, background)
         if found is not None:
             curves[name] = found
     if curves:
+        whose = "rows of the table" if frame is not None else "a typical row"
+        caption = f"The prediction averaged over {whose} with one input set to each value, all to one scale; "
+        caption += "the band holds 90 % of the posterior's functions."
+        caption += RUG if any(len(curve[0].rug) for curve in curves.values()) else ""
         for index, target in enumerate(_answer_names(model)):
-            page.figure(
-                figures.dependences([curve[index] for curve in curves.values()], target),
-                f"Partial dependence of {target} on {', '.join(curves)}.",
-                "The prediction averaged over "
-                + ("rows of the table" if frame is not None else "a typical row")
-                + " with one input set to each value; the band holds 90 % of the posterior's functions.",
-            )
+            _panels(page, [curve[index] for curve in curves.values()], target, caption if index == 0 else "")
     for index, noise in enumerate(model.estimator_.noise_report_ or ()):
         target = model.plan_.targets[index]
         if curves and not noise.is_constant:
-            page.figure(
-                figures.dependences(
-                    [_noise_curve(model, name, background, index) for name in curves], f"noise of {target}"
-                ),
-                f"Standard deviation of the noise of {target} against {', '.join(curves)}.",
+            _panels(
+                page,
+                [_noise_curve(model, name, background, index) for name in curves],
+                f"noise of {target}",
                 f"The noise of {target} is not the same for all rows: its standard deviation, averaged like the above.",
             )
     if worth:
@@ -54,6 +55,15 @@ def add_dependence(page: Page, model: TableModel, frame: pd.DataFrame | None) ->
         error = "share of rows got wrong" if model.has_classes else "RMSE"
         rows = [(own["name"], with_range(own, "log_likelihood"), with_range(own, "error")) for own in worth]
         page.table(("input", "log-likelihood a row", error), rows)
+
+
+def _panels(page: Page, curves: list[figures.Dependence], target: str, caption: str) -> None:
+    """A panel an input, all to one scale."""
+    scale = figures.shared_scale(curves)
+    page.figures(
+        [(figures.dependence(curve, target, scale), alt_texts.of_dependence(curve, target)) for curve in curves],
+        caption,
+    )
 
 
 def _worth(model: TableModel, frame: pd.DataFrame | None) -> list[dict[str, Any]]:
@@ -83,7 +93,7 @@ def _background(model: TableModel, frame: pd.DataFrame | None) -> pd.DataFrame:
     return pd.DataFrame([typical])
 
 
-def _curve(model: TableModel, column: Column, background: pd.DataFrame) -> list[figures.Dependence] | None:
+def curve_of(model: TableModel, column: Column, background: pd.DataFrame) -> list[figures.Dependence] | None:
     """The averaged prediction with one column set to each of some values, an entry a target or class."""
     values = _values(column)
     if not values:
@@ -95,7 +105,9 @@ def _curve(model: TableModel, column: Column, background: pd.DataFrame) -> list[
     mean = averaged.mean(-1)
     first = int(model.has_classes and mean.shape[1] == 2)  # of two classes the second says it all
     return [
-        figures.Dependence(column.name, values, mean[:, index], lower[:, index], upper[:, index])
+        figures.Dependence(
+            column.name, values, mean[:, index], lower[:, index], upper[:, index], _rug(column), _has_points(column)
+        )
         for index in range(first, mean.shape[1])
     ]
 
@@ -106,17 +118,31 @@ def _noise_curve(model: TableModel, name: str, background: pd.DataFrame, target:
     values = _values(column)
     spread = model.estimator_.posterior_.noise(_moved(model, name, values, background))[0][:, target]
     mean = np.sqrt((spread.reshape(len(values), len(background)) ** 2).mean(1))
-    return figures.Dependence(name, values, mean, mean, mean)
+    return figures.Dependence(name, values, mean, mean, mean, _rug(column), _has_points(column))
 
 
 def _values(column: Column) -> list[Any]:
     """Values to set a column to; none where nothing is known of it."""
     if column.kind == "category":
+        if len(column.categories) <= MAX_ORDERED and (ordered := natural_order(column.categories)):
+            return ordered
         return list(column.summary.get("counts", dict.fromkeys(column.categories)))[:8]
+    if _has_points(column):
+        return column.summary["values"]
     if not column.summary:
         return []
     quantiles = column.summary["quantiles"]
     return [float(value) for value in np.linspace(quantiles[1], quantiles[5], NUM_POINTS)]
+
+
+def _has_points(column: Column) -> bool:
+    """Whether nothing lies between the values of a column."""
+    return column.kind == "category" or bool(column.summary.get("values"))
+
+
+def _rug(column: Column) -> list[float]:
+    """Where the numbers of a column lie."""
+    return [] if _has_points(column) else column.summary.get("rug", [])
 
 
 def _moved(model: TableModel, name: str, values: list[Any], background: pd.DataFrame) -> np.ndarray:

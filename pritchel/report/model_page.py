@@ -1,75 +1,80 @@
 """The report of one model: what it was given, how it was fitted, what it kept, how far to trust it."""
 
 import shlex
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from pritchel.report import alt_texts
 from pritchel.report import model_figures as figures
 from pritchel.report.model_dependence import add_dependence
+from pritchel.report.model_predictions import add_predictions, outcome_of
 from pritchel.report.page import Page
 from pritchel.serial import versions
 from pritchel.tables.columns import Column
 from pritchel.tables.judgement import judge
 from pritchel.tables.model import TableModel
-
-FEWEST_FOR_SPREAD = 40  # rows
+from pritchel.tables.score_table import MODEL, by_method
 
 
 def model_page(model: TableModel, frame: pd.DataFrame | None = None, name: str = "model") -> Page:
     """The page; with a table, predictions and calibration are of its rows, else of those held out from the fit."""
-    estimator, plan = model.estimator_, model.plan_
-    outcome = _outcome(model, frame)
-    targets = ", ".join(plan.targets)
+    outcome = outcome_of(model, frame)
     page = Page(
-        f"{name}: {targets}", f"A {type(estimator).__name__} fitted with Pritchel; report of the model in {name}."
+        f"{name}: {', '.join(model.plan_.targets)}",
+        f"A {type(model.estimator_).__name__} fitted with Pritchel; report of the model in {name}.",
     )
     page.cards(_cards(model, outcome))
-    if outcome is not None:
-        for verdict in judge(estimator, outcome["scores"], len(outcome["observed"])):
-            page.text(str(verdict))
+    page.verdicts(_verdicts(model, outcome))
+    add_predictions(page, model, frame, outcome)
+    add_dependence(page, model, frame)
     _data(page, model)
     _fit(page, model)
     _units(page, model)
-    _predictions(page, model, frame, outcome)
-    add_dependence(page, model, frame)
     _settings(page, model)
     return page
 
 
-def _outcome(model: TableModel, frame: pd.DataFrame | None) -> dict[str, Any] | None:
-    """Observed values, predictions and PIT, and whose they are."""
-    if frame is not None and all(target in frame.columns for target in model.plan_.targets):
-        outcome = model.evaluate(frame)
-        scores = [score._asdict() for score in outcome.scores]
-        arrays = {part: getattr(outcome, part) for part in ("observed", "mean", "sd", "pit")}
-        checks = [check._asdict() for check in outcome.checks]
-        whose = f"the {len(outcome.observed):,} rows of the given table"
-        return {**arrays, "scores": scores, "checks": checks, "whose": whose}
-    if model.notes_.get("scores") and "pit" in model.arrays_:
-        whose = f"{model.notes_['num_scored']:,} rows held out from the fit"
-        checks = model.notes_.get("checks", [])  # a folder written before there were any has none
-        return {**model.arrays_, "scores": model.notes_["scores"], "checks": checks, "whose": whose}
-    return None
+def _verdicts(model: TableModel, outcome: dict[str, Any] | None) -> Iterator[str]:
+    """What to make of the model, in sentences: scores, units, noise, and how the fit ended."""
+    estimator = model.estimator_
+    if estimator.is_collapsed_:
+        yield "The fit is no better than the constant predictor, on its own rows or on others: do not use it."
+    if outcome is not None:
+        yield from map(str, judge(estimator, outcome))
+    members = estimator.posterior_.members
+    if members[0].guide.has_unit_scales():
+        kept, offered = estimator.units_kept_.sum(1), sum(members[0].offered)
+        some = f"{kept[0]}" if kept.min() == kept.max() else f"{kept.min()} to {kept.max()}"
+        yield f"Units: {some} of {offered} hidden units are in use{' in each network' if len(kept) > 1 else ''}."
+    if estimator.noise_report_ is not None:
+        yield f"Noise: {estimator.noise_report_}."
+    report = estimator.sampling_report_
+    how = str(report)
+    yield f"{how[0].upper()}{how[1:]}." + ("" if report.complaint is None else f" {report.complaint}")
 
 
 def _cards(model: TableModel, outcome: dict[str, Any] | None) -> list[tuple[str, str]]:
-    estimator = model.estimator_
-    offered = sum(estimator.posterior_.members[0].offered)
-    kept = estimator.units_kept_.sum(1).mean()
-    cards = [("hidden units in use a network", f"{kept:.0f} of {offered}")]
-    cards.append(("networks mixed", str(len(estimator.posterior_.members))))
+    """Large figures: the first target's scores beside those of simpler methods, then the network's size."""
+    estimator, cards = model.estimator_, []
     if outcome is not None:
         score = outcome["scores"][0]
+        part, title, shown = ("accuracy", "accuracy", ".1%") if model.has_classes else ("rmse", "RMSE", ".4g")
+        for method, own in by_method(score, outcome.get("baselines", ())):
+            if own.get(part) is not None:
+                whose = f"for {score['target']}" if method == MODEL else f"of {method}"
+                cards.append((f"{title} {whose}", f"{own[part]:{shown}}"))
         if model.has_classes:
-            cards.append((f"accuracy for {score['target']}", f"{score['accuracy']:.1%}"))
-            cards.append(("accuracy of the constant predictor", f"{score['constant_accuracy']:.1%}"))
-            return [*cards, ("calibration error", f"{score['calibration_error']:.3f}")]
-        cards.append((f"RMSE of {score['target']}", f"{score['rmse']:.4g}"))
-        cards.append(("RMSE of the constant predictor", f"{score['constant_rmse']:.4g}"))
-        cards.append(("90 % intervals hold", f"{score['coverage'][2]:.0%}"))
-    return cards
+            cards.append(("calibration error", f"{score['calibration_error']:.3f}"))
+        else:
+            cards.append(("90 % intervals hold", f"{score['coverage'][2]:.0%}"))
+    offered, kept = sum(estimator.posterior_.members[0].offered), estimator.units_kept_.sum(1).mean()
+    return [
+        *cards,
+        ("hidden units in use a network", f"{kept:.0f} of {offered}"),
+        ("networks mixed", str(len(estimator.posterior_.members))),
+    ]
 
 
 def _data(page: Page, model: TableModel) -> None:
@@ -77,6 +82,7 @@ def _data(page: Page, model: TableModel) -> None:
     source = model.notes_.get("source")
     if source:
         held = f", {source['holdout']:.0%} of them held out for scoring" if source.get("holdout") else ""
+        held = f", scored over {source['folds']} folds" if source.get("folds") else held
         page.text(f"{source['rows']:,} rows from {source['table']}{held}.")
     rows = []
     for column in model.plan_.columns:
@@ -110,17 +116,9 @@ def _fit(page: Page, model: TableModel) -> None:
         text += f"; the prior's weight climbs over the first {100 * warmup:.0f} % of the steps, which can "
         text += "pull it down for a while"
     page.text(f"{text}.")
-    report = estimator.sampling_report_
-    if report.chains:
-        page.text(f"The networks were then pruned; {report}.")
-        if report.complaint is not None:
-            page.text(report.complaint)
-    if estimator.noise_report_ is not None:
-        page.text(f"Noise: {estimator.noise_report_}.")
-    picture = figures.fit_trace(estimator.elbo_)
-    page.figure(picture, "Line plot of the evidence lower bound against training steps.")
-    if estimator.is_collapsed_:
-        page.text("The fit is no better than the constant predictor, on its own rows or on others: do not use it.")
+    if estimator.sampling_report_.chains:
+        page.text("The networks were then pruned, and sampled from there.")
+    page.figure(figures.fit_trace(estimator.elbo_), alt_texts.of_trace(estimator.elbo_))
 
 
 def _units(page: Page, model: TableModel) -> None:
@@ -135,107 +133,13 @@ def _units(page: Page, model: TableModel) -> None:
         layers = [f"{k} of {o}" for k, o in zip(kept, member.offered, strict=True)]
         rows.append((f"network {index + 1}", ", ".join(layers), ", ".join(str(len(units)) for units in member.kept)))
     page.table(("", "in use (after pruning), a hidden layer", "present in the file"), rows)
-    page.figure(
-        figures.unit_scales(members[0]),
-        "Scales of the hidden units of the first network in falling order, those in use above the pruning threshold.",
+    page.figures(
+        [
+            (figures.unit_scales(members[0], layer), alt_texts.of_units(kept, members[0].offered[layer], layer))
+            for layer, kept in enumerate(estimator.units_kept_[0])
+        ],
         "Posterior of each unit's scale in the first network: mean and 90 % interval. Units whose scale lies below the "
         "dashed line with probability above 0.9 are dead; pruning takes them out.",
-    )
-
-
-def _expected_counts(
-    model: TableModel, frame: pd.DataFrame | None, target: int, observed: np.ndarray
-) -> np.ndarray | None:
-    """How many rows of the table are expected to have each count; needs the table."""
-    if frame is None:
-        return None
-    inputs, _ = model.known_rows(frame)
-    counts = np.arange(min(int(observed.max()) + 2, 60))
-    posterior = model.estimator_.posterior_
-    shape = (len(inputs), len(model.plan_.targets))
-    below = [posterior.cdf(inputs, np.full(shape, float(count)))[:, target].sum() for count in counts]
-    return np.diff(below, prepend=0.0)
-
-
-def _predictions(page: Page, model: TableModel, frame: pd.DataFrame | None, outcome: dict[str, Any] | None) -> None:
-    page.heading("Predictions and how far to trust them")
-    if outcome is None:
-        page.text("No rows with known targets were held out or given, so there is nothing to compare with.")
-        return
-    page.text(f"On {outcome['whose']}.")
-    if model.has_classes:
-        _class_predictions(page, model, outcome)
-    else:
-        _number_predictions(page, model, frame, outcome)
-    if outcome["checks"]:
-        page.text(
-            "Tables that the model makes up for the same inputs, against the real one. An observed figure outside the "
-            "range says what the model does not capture."
-        )
-        rows = [
-            (c["target"], c["statistic"], f"{c['observed']:.4g}", f"{c['lower']:.4g} to {c['upper']:.4g}")
-            for c in outcome["checks"]
-        ]
-        page.table(("target", "statistic", "observed", "in nine of ten made-up tables"), rows)
-
-
-def _number_predictions(page: Page, model: TableModel, frame: pd.DataFrame | None, outcome: dict[str, Any]) -> None:
-    rows = []
-    for score in outcome["scores"]:
-        figures_of = (f"{score['rmse']:.4g}", f"{score['log_likelihood']:.3f}", f"{score['crps']:.4g}")
-        coverage = tuple(f"{share:.0%}" for share in score["coverage"])
-        rows.append((score["target"], "model", *figures_of, *coverage))
-        constant = (score["constant_rmse"], score["constant_log_likelihood"], score["constant_crps"])
-        shown = (f"{constant[0]:.4g}", f"{constant[1]:.3f}", f"{constant[2]:.4g}")
-        rows.append(("", "constant predictor", *shown, "", "", "", ""))
-    columns = ("target", "", "RMSE", "log-lik.", "CRPS", "50 % holds", "80 %", "90 %", "95 %")
-    page.table(columns, rows)
-    for index, name in enumerate(model.plan_.targets):
-        observed, mean, sd, pit = (outcome[part][:, index] for part in ("observed", "mean", "sd", "pit"))
-        page.figure(
-            figures.parity(observed, mean, sd, name), f"Observed {name} against its prediction, near the diagonal."
-        )
-        if model.estimator_.posterior_.likelihood.has_counts:
-            expected = _expected_counts(model, frame, index, observed)
-            if expected is not None:
-                page.figure(
-                    figures.rootogram(observed, expected),
-                    f"Hanging rootogram of the counts of {name}.",
-                    "Square roots of how often each count was observed (bars that hang from the curve) and expected. "
-                    "A bar that does not reach zero: too many were expected; one that goes below: too few.",
-                )
-        if len(observed) >= FEWEST_FOR_SPREAD:
-            page.figure(
-                figures.spread(observed - mean, sd, name),
-                f"How far {name} was off against how far the model said it might be, in groups of rows.",
-                "Rows in groups by the standard deviation predicted for them. On the diagonal: where the model is less "
-                "sure it is as much further off. A level line: it cannot tell sure rows from unsure ones.",
-            )
-        page.figure(
-            figures.calibration(pit),
-            f"Histogram of predictive probabilities and coverage curve for {name}.",
-            "Grey: where nineteen in twenty calibrated models of this many rows would lie. A hump in the middle, or a "
-            "curve above the diagonal: intervals too wide. A valley, or a curve below: too narrow.",
-        )
-
-
-def _class_predictions(page: Page, model: TableModel, outcome: dict[str, Any]) -> None:
-    (score,) = outcome["scores"]
-    shown = (f"{score['accuracy']:.1%}", f"{score['log_likelihood']:.3f}", f"{score['brier']:.3f}")
-    constant = (f"{score['constant_accuracy']:.1%}", f"{score['constant_log_likelihood']:.3f}", "", "")
-    rows = [("model", *shown, f"{score['calibration_error']:.3f}"), ("constant predictor", *constant)]
-    page.table(("", "accuracy", "log-lik.", "Brier", "calibration error"), rows)
-    labels = [str(label) for label in model.estimator_.classes_]
-    observed = outcome["observed"][:, 0].astype(int)
-    page.figure(
-        figures.confusion(observed, outcome["mean"].argmax(1), labels),
-        "Confusion matrix: rows by their class against the class predicted for them.",
-        "Rows of the table by their class, and what was predicted for them; the diagonal is right.",
-    )
-    page.figure(
-        figures.reliability(outcome["mean"].max(1), outcome["mean"].argmax(1) == observed),
-        "Accuracy against confidence, and how many rows had which confidence.",
-        "Of the rows predicted with a given confidence, how many were right. Below the diagonal: too sure of itself.",
     )
 
 

@@ -27,14 +27,24 @@ p { margin: .5rem 0; max-width: 44rem; }
 figure { margin: 1rem 0; }
 figure img { max-width: 100%; height: auto; display: block; }
 figcaption { font-size: .9rem; margin-top: .35rem; max-width: 44rem; }
-.scroll { overflow-x: auto; }
+.figures { display: flex; flex-wrap: wrap; gap: .6rem 1rem; }
+.verdicts { padding-left: 1.1rem; max-width: 46rem; }
+.verdicts li { margin: .35rem 0; }
+/* A shadow at a side of a table that goes on beyond it; at its end the paper moves over the shadow. */
+.scroll { overflow-x: auto; background:
+  linear-gradient(to right, var(--paper) 40%, transparent) 0 0 / 2.5rem 100% no-repeat local,
+  linear-gradient(to left, var(--paper) 40%, transparent) 100% 0 / 2.5rem 100% no-repeat local,
+  linear-gradient(to right, rgb(34 49 63 / .28), transparent) 0 0 / .9rem 100% no-repeat scroll,
+  linear-gradient(to left, rgb(34 49 63 / .28), transparent) 100% 0 / .9rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-size: .92rem; margin: .7rem 0; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 600; }
-td.number, th.number { text-align: right; }
+td.number, th.number { text-align: right; white-space: nowrap; }
+td:not(.number) { min-width: 5.5rem; }
 pre { background: var(--shade); padding: .8rem; border-radius: .4rem; white-space: pre-wrap; font-size: .86rem; }
 .cards { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1rem 0; }
-.card { border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .9rem; min-width: 8rem; }
+.card { border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .9rem; flex: 1 1 8.5rem;
+  max-width: 14rem; }
 .card b { display: block; font-size: 1.25rem; }
 .card span { color: var(--soft); font-size: .85rem; }
 .verdict { display: inline-block; border-radius: 1rem; padding: .05rem .7rem; font-weight: 600; font-size: .9rem; }
@@ -45,6 +55,12 @@ pre { background: var(--shade); padding: .8rem; border-radius: .4rem; white-spac
 
 def _is_number(text: str) -> bool:
     return bool(text) and text.strip()[0] in "0123456789+-−.<" and any(character.isdigit() for character in text)
+
+
+def _image(picture: bytes, alt: str) -> str:
+    data = base64.b64encode(picture).decode()
+    width = int.from_bytes(picture[16:20], "big") * CSS_PIXELS_PER_INCH // PICTURE_DPI  # from the PNG's own header
+    return f'<img width="{width}" src="data:image/png;base64,{data}" alt="{escape(alt)}">'
 
 
 class Page:
@@ -63,6 +79,11 @@ class Page:
     def text(self, text: str, *, is_note: bool = False) -> None:
         """A paragraph."""
         self._parts.append(f"<p{' class=note' if is_note else ''}>{escape(text)}</p>")
+
+    def verdicts(self, texts: Iterable[str]) -> None:
+        """A list of sentences."""
+        items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+        self._parts.append(f'<ul class="verdicts">{items}</ul>')
 
     def code(self, text: str) -> None:
         """A block of commands."""
@@ -89,16 +110,18 @@ class Page:
             for row in rows
         )
         self._parts.append(
-            f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+            f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
         )
 
     def figure(self, picture: bytes, alt: str, caption: str = "") -> None:
         """A PNG inside the page; `alt` says in words what it shows."""
-        data = base64.b64encode(picture).decode()
+        self.figures([(picture, alt)], caption)
+
+    def figures(self, pictures: Iterable[tuple[bytes, str]], caption: str = "") -> None:
+        """Pictures side by side where there is room, each with what it shows in words."""
         text = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-        width = int.from_bytes(picture[16:20], "big") * CSS_PIXELS_PER_INCH // PICTURE_DPI  # from the PNG's own header
-        image = f'<img width="{width}" src="data:image/png;base64,{data}" alt="{escape(alt)}">'
-        self._parts.append(f"<figure>{image}{text}</figure>")
+        images = "".join(_image(picture, alt) for picture, alt in pictures)
+        self._parts.append(f'<figure><div class="figures">{images}</div>{text}</figure>')
 
     def html(self) -> str:
         """The whole page."""

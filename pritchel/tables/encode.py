@@ -74,10 +74,19 @@ def known_rows(plan: TablePlan, frame: pd.DataFrame, labels: np.ndarray | None) 
     missing = [name for name in plan.targets if name not in frame.columns]
     if missing:
         raise TableError(f"The table has no column {listed(missing)} to compare predictions with.")
-    values, is_known = target_values(plan, frame) if labels is None else known_labels(plan, frame, labels)
+    values, is_known = _targets(plan, frame, labels)
     if not is_known.any():
         raise TableError(f"No row has {listed(plan.targets)}: there is nothing to score.")
     return encode_inputs(plan, frame)[is_known], values[is_known]
+
+
+def known_row_numbers(plan: TablePlan, frame: pd.DataFrame, labels: np.ndarray | None) -> np.ndarray:
+    """The numbers in the table, from 1, of the rows that `known_rows` gives."""
+    return np.flatnonzero(_targets(plan, frame, labels)[1]) + 1
+
+
+def _targets(plan: TablePlan, frame: pd.DataFrame, labels: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    return target_values(plan, frame) if labels is None else known_labels(plan, frame, labels)
 
 
 def _transformer(plan: TablePlan) -> ColumnTransformer:

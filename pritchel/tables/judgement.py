@@ -1,9 +1,10 @@
 """Scores put into words: is a model of use, are its intervals too wide or too narrow, and what to try."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pritchel.posterior.baselines import LINES, by_how_much, standing
 from pritchel.posterior.evaluate import LEVELS
 from pritchel.tables.messages import Message, Option
 
@@ -11,20 +12,49 @@ SURE = 2.6  # standard errors; one calibrated model in a hundred is that far off
 WORTH_SAYING = 0.03  # of the rows: less than that off is nobody's trouble, however sure
 
 
-def judge(estimator: Any, scores: Sequence[dict[str, Any]], num_rows: int) -> Iterator[Message]:
-    """Sentences on the scores of a fitted estimator, as notes hold them."""
+def judge(estimator: Any, notes: Mapping[str, Any]) -> Iterator[Message]:
+    """Sentences on the scores of a fitted estimator, as notes hold them; none where there are no scores."""
     is_sampled = bool(estimator.sampling_report_.chains)
     has_counts = estimator.posterior_.likelihood.has_counts
-    for score in scores:
+    for score in notes.get("scores", ()):
         behind = score["constant_log_likelihood"] - score["log_likelihood"]
         if not behind < 0:
             yield Message(
                 f"{score['target']}: no better than the constant predictor, whose log-likelihood is {behind:.3g} a row "
                 "higher. Use that, or look for inputs that tell more."
             )
+        for own in notes.get("baselines", ()):
+            if own["target"] == score["target"] and math.isfinite(own["gain"] if own["gain"] is not None else math.nan):
+                text, *options = _on_baseline(own, score, notes["num_scored"], is_sampled)
+                yield Message(f"{score['target']}: {text}", tuple(options))
         if "coverage" in score and not has_counts:  # an interval of counts holds more than it must
-            text, *options = _on_coverage(score["coverage"], num_rows, is_sampled)
+            text, *options = _on_coverage(score["coverage"], notes["num_scored"], is_sampled)
             yield Message(f"{score['target']}: {text}", tuple(options))
+
+
+def _on_baseline(own: Mapping[str, Any], score: Mapping[str, Any], num_rows: int, is_sampled: bool) -> tuple[Any, ...]:
+    """How a simpler method compares, and what follows; a difference within its error is told as none."""
+    name, place = own["name"], standing(own, num_rows)
+    part, title = ("rmse", "RMSE") if own["log_likelihood"] is None else ("log_likelihood", "log-likelihood")
+    shown = ".4g" if part == "rmse" else ".3f"
+    figures = f"{title} {score[part]:{shown}}, its {own[part]:{shown}}"
+    if place > 0:
+        return (f"ahead of {name} by {by_how_much(own)}.",)
+    if place == 0 and name in LINES:
+        return (
+            f"{name} does as well, as far as {num_rows:,} rows can tell ({figures}): a line may be all there is; more "
+            "rows, or other inputs, could show more.",
+        )
+    if place == 0:
+        return (f"level with {name}, as far as {num_rows:,} rows can tell ({figures}).",)
+    found = f"{name} does better by {by_how_much(own)}"
+    if name in LINES:
+        rest = "a line is right here, or the network has too few rows to find it. Use the line"
+    else:
+        rest = "there are steps or corners that trees find sooner. Use them where the mean is all you need"
+    if not is_sampled:
+        return (f"{found}: {rest}, or try {{option}}.", Option("inference", "sampled"))
+    return (f"{found}: {rest}, give more rows, or try another {{option}}.", Option("likelihood"))
 
 
 def _on_coverage(shares: Sequence[float], num_rows: int, is_sampled: bool) -> tuple[Any, ...]:

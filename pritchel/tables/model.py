@@ -18,35 +18,35 @@ from pritchel.estimators.saved import Saved, load_saved, save_estimator
 from pritchel.estimators.typed import unfitted
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.model.likelihoods import LIKELIHOODS
-from pritchel.posterior.evaluate import Evaluation
-from pritchel.posterior.importance import Importance
 from pritchel.serial import FileError
 from pritchel.settings import name_of
-from pritchel.tables.answers import class_answers, number_answers
+from pritchel.tables.baselines import line_of
 from pritchel.tables.columns import TablePlan, Told, names_of
-from pritchel.tables.encode import encode_inputs, known_rows
+from pritchel.tables.fitted import FittedTable
+from pritchel.tables.folds import fold_of_rows, pooled
 from pritchel.tables.guesses import column_remarks, guess_table
 from pritchel.tables.messages import Message, TableError
-from pritchel.tables.outside import outside_cells
 from pritchel.tables.plan import plan_arrays
 from pritchel.tables.read import LAYOUT, named
+from pritchel.tables.scoring import fit_and_score
 from pritchel.tables.training import (
-    SCORE_NOTES,
     TrainingTable,
     asks_for_classes,
-    fit_and_score,
     new_estimator,
     one_or_more,
     remarks,
     training_table,
 )
 
+HOLDOUT = 0.1  # of the rows, where nothing is said
 
-class TableModel(BaseEstimator):
+
+class TableModel(FittedTable, BaseEstimator):
     """A regressor or classifier for a data frame: columns by name, with categories and gaps, as a table has them.
 
     Missing values and categories are taken care of; constant and id-like columns are left out; dates are refused with
-    advice. A part of the rows is held out, and the fit is scored on them against the constant predictor.
+    advice. A part of the rows is held out, and the fit is scored on them against the constant predictor, a line (ridge
+    or logistic regression) and gradient boosting, fitted to the same rows.
 
     Parameters
     ----------
@@ -68,10 +68,13 @@ class TableModel(BaseEstimator):
         The decimal mark of numbers in texts, "." or ","; None for a guess, which is said.
     na_values : sequence of str
         Texts that mean missing, besides NA, nan and their like.
-    holdout : float
-        Part of the rows kept from the fit, to score it on; 0 for none.
+    holdout : float, optional
+        Part of the rows kept from the fit, to score it on; 0 for none. None for a tenth, or with `folds` for none.
     refit : bool
         After scoring, fit again to all rows.
+    folds : int, optional
+        Cross-validation: so many fits, each scored on rows it did not see, until every row has had its turn; then a
+        fit to all rows, which is the model.
     random_state : int, optional
         Fixes the split, and the fit of an estimator without a `random_state` of its own.
 
@@ -82,10 +85,12 @@ class TableModel(BaseEstimator):
     plan_ : TablePlan
         How columns become inputs, and why others are left out.
     notes_ : dict
-        Scores on the rows held out, predictive checks, what each column is worth, seconds, and the source of the
-        rows; plain values.
+        Scores on the rows held out, of the fit and of simpler methods, predictive checks, what each column is worth,
+        seconds, and the source of the rows; plain values.
     arrays_ : dict of arrays
-        Of the rows held out: "observed", "mean", "sd" and "pit".
+        Of the rows held out: "observed", "mean", "sd", "pit", "log_density", "epistemic", and "row", their numbers in
+        the table, from 1. "line_weights" and "line_sd" are the line beside the network, in the units of its inputs,
+        the constant last.
     spec_ : dict
         What the model folder says, of a model that was loaded.
 
@@ -104,12 +109,6 @@ class TableModel(BaseEstimator):
     True
     """
 
-    estimator_: Any
-    plan_: TablePlan
-    notes_: dict[str, Any]
-    arrays_: dict[str, np.ndarray]
-    spec_: dict[str, Any]
-
     def __init__(
         self,
         estimator: HorseshoeRegressor | HorseshoeClassifier | None = None,
@@ -122,8 +121,9 @@ class TableModel(BaseEstimator):
         weight: str | None = None,
         decimal: str | None = None,
         na_values: Sequence[str] = (),
-        holdout: float = 0.1,
+        holdout: float | None = None,
         refit: bool = False,
+        folds: int | None = None,
         random_state: int | None = 0,
     ):
         self.estimator = estimator
@@ -137,6 +137,7 @@ class TableModel(BaseEstimator):
         self.na_values = na_values
         self.holdout = holdout
         self.refit = refit
+        self.folds = folds
         self.random_state = random_state
 
     @classmethod
@@ -163,65 +164,31 @@ class TableModel(BaseEstimator):
         """
         frame, targets, told = named(frame), names_of(target), Told.by(self)
         tell = say or (lambda message: None)
-        checks.check_number("holdout", self.holdout, at_least=0, at_most=0.9)
+        holdout = self._holdout()
         classes = asks_for_classes(frame, targets, self.likelihood, self.estimator, told)
         estimator = new_estimator(self.estimator, classes, self.likelihood, self.random_state)
-        choice = {"holdout": self.holdout, "seed": self.random_state, "classes": classes}
-        data = training_table(frame, targets, told, **choice)
+        data = training_table(frame, targets, told, holdout=holdout, seed=self.random_state, classes=classes)
         data.check_targets(likelihood := name_of(LIKELIHOODS, estimator.likelihood_settings()))
         is_untold = self.likelihood == "auto" and likelihood in ("auto", "gaussian") and not {*targets} & {*told.number}
         tell(guess_table(data.plan, frame.attrs.get(LAYOUT, {}), classes))
         for message in (*column_remarks(data.plan), *remarks(data, classes=classes, may_hold_codes=is_untold)):
             tell(message)
-        notes, arrays = self._fit_part("fit", estimator, data)
         source = {"table": "a data frame", "rows": len(frame), "without_target": len(data.rows_without_target)}
-        source |= {"seed": self.random_state, "holdout": self.holdout}
+        source |= {"seed": self.random_state, "holdout": holdout}
+        if self.folds is None:
+            notes, arrays = self._fit_part("fit", estimator, data)
+        else:
+            source["folds"] = self.folds
+            estimator, notes, arrays = self._fit_folds(
+                estimator, data, fold_of_rows(data, self.folds, classes, self.random_state), tell
+            )
         if self.refit and not estimator.is_interrupted_ and data.is_held_out.any():
             tell(Message("Fitting again to all rows ..."))
-            self._fit_part("refit", estimator, data.none_held_out())
+            arrays |= self._fit_part("refit", estimator, data.none_held_out())[1]
             source["refit"] = True
         self.estimator_, self.plan_ = estimator, data.plan
         self.notes_, self.arrays_, self.spec_ = {**notes, "source": source}, arrays, {}
         return self
-
-    def predict(
-        self, frame: pd.DataFrame, quantiles: Sequence[float] = (), first_row: int = 0, *, split: bool = False
-    ) -> pd.DataFrame:
-        """Mean, standard deviation and quantiles, a column each; several targets: with the target's name before it.
-
-        Of classes: the most probable one and the probability of each. `split` adds the aleatoric and epistemic parts
-        of the uncertainty. `first_row` is the number of the first row, for messages about a table in pieces. A row
-        unlike those of the fit is answered as well: `outside` says which are.
-        """
-        check_is_fitted(self)
-        if not all(0 < level < 1 for level in quantiles):
-            raise TableError(f"{{option}} must lie strictly between 0 and 1, as in 0.9; got {quantiles}.", "quantiles")
-        inputs = encode_inputs(self.plan_, named(frame), first_row)
-        rows = inputs if len(inputs) else np.zeros((1, inputs.shape[1]))  # an empty table still has its columns
-        posterior = self.estimator_.posterior_
-        if self.has_classes:
-            columns = class_answers(posterior, rows, self.estimator_.classes_, split)
-        else:
-            columns = number_answers(posterior, rows, self.plan_.targets, quantiles, split)
-        return pd.DataFrame(columns).iloc[: len(inputs)].set_index(frame.index)
-
-    def reading(
-        self, decimal: str | None = None, na_values: Sequence[str] = (), target: str | Sequence[str] = ()
-    ) -> Self:
-        """The same model for a file with another decimal mark, more words for missing, or targets by other names."""
-        other = copy.copy(self)
-        other.plan_ = self.plan_.read_with(decimal, na_values, names_of(target))
-        return other
-
-    def outside(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Cells unlike those of the fit, (rows, columns): beyond the range, never seen, or missing where none was."""
-        check_is_fitted(self)
-        return outside_cells(self.plan_, named(frame))[0]
-
-    def evaluate(self, frame: pd.DataFrame) -> Evaluation:
-        """Scores on a table that has the targets; rows without them are left out."""
-        inputs, values = self.known_rows(frame)
-        return self.estimator_.evaluate(inputs, one_or_more(values), names=list(self.plan_.targets))
 
     def prune(
         self,
@@ -234,7 +201,7 @@ class TableModel(BaseEstimator):
         """A model without the units whose scale is below a threshold with more than some probability.
 
         `fine_tune_steps` more steps then move the weight means alone; they need the training table as `frame`. Scores
-        of the larger model are left behind.
+        stay those of the larger model, and say so; `evaluate` has the smaller one's.
         """
         check_is_fitted(self)
         rows = {}
@@ -245,8 +212,8 @@ class TableModel(BaseEstimator):
             rows = {"X": inputs, "y": one_or_more(values)}
         smaller = copy.copy(self)
         smaller.estimator_ = self.estimator_.prune(threshold, probability, fine_tune_steps, **rows)
-        smaller.notes_ = {name: note for name, note in self.notes_.items() if name not in SCORE_NOTES}
-        smaller.arrays_, smaller.spec_ = {}, {}
+        smaller.notes_ = self.notes_ | ({"scored_before_pruning": True} if "scores" in self.notes_ else {})
+        smaller.spec_ = {}
         return smaller
 
     def save(self, path: str | os.PathLike, overwrite: bool = False) -> Path:
@@ -268,28 +235,39 @@ class TableModel(BaseEstimator):
         plan = plan_arrays(saved.model) if saved.table is None else TablePlan.from_json(saved.table)
         if len(plan.feature_names()) != saved.model.n_features_in_:
             raise FileError(f"{path} cannot be loaded: its columns do not make the inputs of the network.")
+        line_of(saved.model, saved.arrays)
         return cls.of(saved.model, plan, saved.notes, saved.arrays, saved.spec)
 
-    def importances(self, frame: pd.DataFrame) -> list[Importance]:
-        """What each column is worth: what predictions of these rows lose when it is shuffled among them; most first."""
-        inputs, values = self.known_rows(frame)
-        return self.estimator_.importances(inputs, one_or_more(values), self.plan_.features_of_column())
+    def _holdout(self) -> float:
+        """The part of the rows to hold out, and whether it and the folds can be."""
+        if self.holdout is not None:
+            checks.check_number("holdout", self.holdout, at_least=0, at_most=0.9)
+        if self.folds is None:
+            return HOLDOUT if self.holdout is None else self.holdout
+        checks.check_integer("folds", self.folds, at_least=2)
+        if self.holdout:
+            raise TableError(
+                "Give folds or {option}, not both: over folds every row is scored, by a fit that did not see it.",
+                "holdout",
+                self.holdout,
+            )
+        return 0.0
 
-    @property
-    def has_classes(self) -> bool:
-        """Whether it predicts classes."""
-        return self.estimator_.posterior_.likelihood.has_classes
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether Ctrl-C cut the fit short."""
-        return self.estimator_.is_interrupted_
-
-    def known_rows(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs, and targets of shape (rows, targets), of the rows of a table that have all targets."""
-        check_is_fitted(self)
-        labels = self.estimator_.classes_ if self.has_classes else None
-        return known_rows(self.plan_, named(frame), labels)
+    def _fit_folds(
+        self, estimator: Any, data: TrainingTable, fold: np.ndarray, tell: Callable[[Message], Any]
+    ) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:
+        """Scores over folds, and the estimator fitted to all rows; after an interrupt that of the fold it came in."""
+        parts = []
+        for index in range(num := int(fold.max()) + 1):
+            tell(Message(f"Fold {index + 1} of {num} ..."))
+            own = unfitted(estimator)
+            parts.append(self._fit_part(f"fold-{index + 1}", own, data.holding_out(fold == index)))
+            if own.is_interrupted_:
+                return own, {}, {}
+        notes, arrays = pooled(parts)
+        tell(Message("Fitting to all rows ..."))
+        last, line = self._fit_part("fit", estimator, data.none_held_out())
+        return estimator, notes | {"seconds": round(notes["seconds"] + last["seconds"], 2)}, arrays | line
 
     def _fit_part(self, part: str, estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Fit and score, with the checkpoints of this part in a folder of its own."""

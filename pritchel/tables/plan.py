@@ -19,6 +19,8 @@ from pritchel.tables.spelling import MOSTLY, Spelling, guess_spellings, spell_nu
 MAX_CATEGORIES = 30
 MIN_ROWS_FOR_IDS = 20
 ID_NAMES, ID_ENDINGS = ("id", "index", "row", "key"), ("_id", " id", "unnamed: 0")
+FEW_VALUES = 8  # of a column of numbers: nothing lies between them
+RUG = np.linspace(0.05, 0.95, 37)  # quantiles that say where the numbers of a column lie
 
 
 def plan_table(frame: pd.DataFrame, targets: Sequence[str], told: Told = NOTHING_TOLD) -> TablePlan:
@@ -139,6 +141,9 @@ def _plan_column(values: pd.Series, spelling: Spelling, told: Told) -> Column:
         found = found[~np.isnan(found)]
         quantiles = np.quantile(found, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1])
         summary = {"missing": num_missing, "quantiles": quantiles.tolist(), "mean": float(found.mean())}
+        summary |= {"rug": np.quantile(found, RUG).tolist()}
+        distinct = np.unique(found)
+        summary |= {"values": distinct.tolist()} if len(distinct) <= FEW_VALUES else {}
         summary |= {"far": far} if (far := checks.far_values(found)) else {}
         return Column(name, "number", float(np.median(found)), num_missing > 0, (), summary)
     counts = cells.count_texts(values)

@@ -1,8 +1,5 @@
 """A table made ready for a fit: which rows it learns from, which it is scored on, and what that leaves to say."""
 
-import re
-import time
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,13 +7,11 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
-from pritchel import checks
 from pritchel.data.grid import coarse_step, has_many_zeros, heavy_value
 from pritchel.estimators.classifier import HorseshoeClassifier
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.estimators.typed import unfitted
 from pritchel.model.likelihoods import LIKELIHOODS
-from pritchel.posterior.evaluate import Evaluation
 from pritchel.settings import name_of
 from pritchel.tables.cells import MAX_NAMES, column_of, numbers, training_numbers
 from pritchel.tables.columns import NOTHING_TOLD, TablePlan, Told
@@ -28,7 +23,6 @@ from pritchel.tables.spelling import DECIMALS
 MAX_CODES = 10
 MAX_ROWS_NAMED = 5
 FEW_ROWS = 20
-SCORE_NOTES = ("scores", "num_scored", "checks")  # what `score_notes` says of rows held out
 
 
 class TrainingTable(NamedTuple):
@@ -62,9 +56,13 @@ class TrainingTable(NamedTuple):
                     "likelihood",
                 ) from None
 
+    def holding_out(self, rows: np.ndarray) -> "TrainingTable":
+        """The same table with some rows, given as true or false each, to be scored and the others to be fitted to."""
+        return self._replace(is_held_out=rows)
+
     def none_held_out(self) -> "TrainingTable":
         """The same table with every row to be fitted to."""
-        return self._replace(is_held_out=np.zeros_like(self.is_held_out))
+        return self.holding_out(np.zeros_like(self.is_held_out))
 
 
 def one_or_more(values: np.ndarray) -> np.ndarray:
@@ -219,34 +217,3 @@ def _remark_on_codes(target: str, values: np.ndarray) -> Iterator[Message]:
         )
     elif grid:
         yield Message(grid.strip())
-
-
-def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Fit to the rows not held out and score on the others: notes for a model folder, and their arrays."""
-    start = time.perf_counter()
-    weights = None if data.weights is None else data.weights[~data.is_held_out]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", rf".*{re.escape(checks.FAR)}")  # said by column, in `column_remarks`
-        estimator.fit(*data.rows(held_out=False), sample_weight=weights)
-    notes: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 2)}
-    has_held_out = bool(data.is_held_out.any())
-    inputs, targets = data.rows(held_out=has_held_out)
-    worth = estimator.importances(inputs, targets, data.plan.features_of_column())
-    notes["importances"] = [{name: _plain(value) for name, value in own._asdict().items()} for own in worth]
-    if not has_held_out:
-        return notes, {}
-    train = one_or_more(data.targets[~data.is_held_out])
-    outcome = estimator.evaluate(inputs, targets, names=list(data.plan.targets), train_y=train)
-    arrays = {name: np.asarray(getattr(outcome, name), float) for name in ("observed", "mean", "sd", "pit")}
-    return notes | score_notes(outcome), arrays
-
-
-def score_notes(outcome: Evaluation) -> dict[str, Any]:
-    """Scores and predictive checks as plain values."""
-    scores = [{name: _plain(value) for name, value in score._asdict().items()} for score in outcome.scores]
-    checks = [check._asdict() for check in outcome.checks]
-    return dict(zip(SCORE_NOTES, (scores, len(outcome.observed), checks), strict=True))
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

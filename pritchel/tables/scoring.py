@@ -1,0 +1,70 @@
+"""A fit to some rows of a table, and how it does on others beside simpler methods: notes for a model folder."""
+
+import re
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pritchel import checks
+from pritchel.posterior.baselines import BaselinePrediction, score_baseline
+from pritchel.posterior.evaluate import Evaluation
+from pritchel.tables.baselines import baselines
+from pritchel.tables.training import TrainingTable, one_or_more
+from pritchel.tables.worst import worst_rows
+
+SCORE_NOTES = ("scores", "num_scored", "checks", "baselines")  # what `score_notes` says of rows held out
+SCORE_ARRAYS = ("observed", "mean", "sd", "pit", "log_density", "epistemic")  # of an `Evaluation`, for reports
+
+
+def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Fit to the rows not held out and score on the others: notes for a model folder, and their arrays."""
+    start = time.perf_counter()
+    weights = None if data.weights is None else data.weights[~data.is_held_out]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", rf".*{re.escape(checks.FAR)}")  # said by column, in `column_remarks`
+        estimator.fit(*data.rows(held_out=False), sample_weight=weights)
+    notes: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 2)}
+    has_held_out = bool(data.is_held_out.any())
+    inputs, targets = data.rows(held_out=has_held_out)
+    worth = estimator.importances(inputs, targets, data.plan.features_of_column())
+    notes["importances"] = [{name: _plain(value) for name, value in own._asdict().items()} for own in worth]
+    line, said = baselines(
+        estimator.known_rows(*data.rows(held_out=False)),
+        inputs if has_held_out else None,
+        weights,
+        len(getattr(estimator, "classes_", ())),
+    )
+    arrays = {} if line is None else line.arrays()
+    if not has_held_out:
+        return notes, arrays
+    train = one_or_more(data.targets[~data.is_held_out])
+    outcome = estimator.evaluate(inputs, targets, names=list(data.plan.targets), train_y=train)
+    outcome = beside(outcome, said, estimator, data.plan.targets)
+    numbers = data.row_numbers[data.is_held_out]
+    notes["worst"] = worst_rows(estimator, inputs, outcome, data.plan.targets, numbers)
+    arrays |= {name: np.asarray(getattr(outcome, name), float) for name in SCORE_ARRAYS}
+    return notes | score_notes(outcome), arrays | {"row": numbers.astype(float)}
+
+
+def beside(
+    outcome: Evaluation, said: Iterable[BaselinePrediction], estimator: Any, targets: Sequence[str]
+) -> Evaluation:
+    """The evaluation with the scores of simpler methods beside its own."""
+    has_counts = estimator.posterior_.likelihood.has_counts
+    found = [score_baseline(own, outcome, targets, has_counts=has_counts) for own in said]
+    return outcome._replace(baselines=tuple(own for scores in zip(*found, strict=True) for own in scores))
+
+
+def score_notes(outcome: Evaluation) -> dict[str, Any]:
+    """Scores and predictive checks as plain values."""
+    scores = [{name: _plain(value) for name, value in score._asdict().items()} for score in outcome.scores]
+    checks = [check._asdict() for check in outcome.checks]
+    simpler = [{name: _plain(value) for name, value in own._asdict().items()} for own in outcome.baselines]
+    return dict(zip(SCORE_NOTES, (scores, len(outcome.observed), checks, simpler), strict=True))
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
