@@ -181,6 +181,14 @@ def test_evaluate_and_inspect_as_json(workplace, houses):
     assert "90 %" in run("evaluate", workplace / "model", workplace / "houses.csv").output
 
 
+def test_what_lies_outside_the_range_is_spoken_of_where_something_does():
+    from pritchel.cli.scores import checks_table
+
+    inside = {"target": "y", "statistic": "mean", "observed": 1.0, "lower": 0.5, "upper": 2.0}
+    assert checks_table([inside]).caption is None
+    assert "1 outside" in checks_table([inside, {**inside, "observed": 3.0}]).caption
+
+
 def test_prune_makes_a_smaller_model(workplace):
     run("prune", workplace / "model", "-o", workplace / "small", "--threshold", "0.05")
     before, after = (json.loads(run("inspect", workplace / name, "--json").stdout) for name in ("model", "small"))

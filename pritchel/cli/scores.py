@@ -33,9 +33,9 @@ def scores_table(notes: Mapping[str, Any], title: str) -> Table:
 
 def checks_table(checks: list[dict[str, Any]]) -> Table:
     """What was observed beside what tables made up by the model show."""
-    table = Table(
-        title="Made-up tables against the real one", caption="Outside the range: the model does not make such tables."
-    )
+    num_outside = sum(check["observed"] < check["lower"] or check["observed"] > check["upper"] for check in checks)
+    caption = f"{num_outside} outside the range: the model does not make such tables." if num_outside else None
+    table = Table(title="Made-up tables against the real one", caption=caption)
     for column in ("target", "statistic", "observed", "nine in ten made-up"):
         table.add_column(column, justify="left" if column in ("target", "statistic") else "right")
     for check in checks[:MAX_CHECKS]:
