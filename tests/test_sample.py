@@ -38,7 +38,7 @@ def started(prior="regularized_horseshoe", hidden=(3, 2), **options):
 
 def adaptive():
     """A likelihood whose outputs have scales of their own."""
-    return AdaptiveNoise().build(LikelihoodStart(np.zeros((1, 2)), np.full(1, 20.0)))
+    return AdaptiveNoise(noise_prior=(0.1, 0.01)).build(LikelihoodStart(np.zeros((1, 2)), np.full(1, 20.0)))
 
 
 @pytest.mark.parametrize(("prior", "is_adaptive"), [*((prior, False) for prior in PRIORS), ("horseshoe", True)])

@@ -15,7 +15,7 @@ from pritchel.posterior.diagnostics import FitWarning
 from pritchel.posterior.predict import Posterior
 
 MAX_ROWS, MAX_DRAWS = 400, 60
-LAST_STEPS = 200
+LAST_STEPS, LEAST_STEPS = 200, 100  # that the bound is taken over; before which nobody can be said to be behind
 FAR = 1.0  # nats a row behind the best; with hardly any noise, members of sound fits differ by up to half of that
 LITTLE, TELLING = 0.02, 0.1  # of what the best says beyond a constant; nats a row that are worth speaking of
 
@@ -31,7 +31,8 @@ def mend_stragglers(
 
     `fit_anew` makes members by the numbers of their random starts.
     """
-    if len(fits) < 2 or "interrupted" in {fit.result.status for fit in fits}:
+    num_steps = min(len(fit.result.history.likelihood) for fit in fits)
+    if len(fits) < 2 or num_steps < LEAST_STEPS or "interrupted" in {fit.result.status for fit in fits}:
         return fits
     told, constant = _log_densities([fit.member for fit in fits], standardizer, seed, data)
     behind = _far_behind(told, constant, fits)
