@@ -2,7 +2,7 @@
 
 Every plan is tried in several draws of the dynamics, each a world of its own, and the one that is best on average is
 begun; after each real step the search goes on from there. After each episode the model is fitted anew to all that was
-seen. Takes about half a minute.
+seen. Takes about a minute.
 
     pip install 'pritchel[rl]' && python examples/pendulum_planner.py
 """
@@ -89,7 +89,9 @@ def main(num_rounds: int = 3) -> list[float]:
     rows = [row for _, episode_rows in random for row in episode_rows]
     returns = [float(np.mean([total for total, _ in random]))]
     print(f"random: return {returns[0]:.0f}, {len(rows)} transitions")
-    network = HorseshoeRegressor(hidden=(50,), num_members=2, training=Training(num_steps=3000), random_state=0)
+    network = HorseshoeRegressor(
+        hidden=(50,), num_members=2, likelihood="gaussian", training=Training(num_steps=3000), random_state=0
+    )
     for number in range(num_rounds):
         states, actions, after = map(np.asarray, zip(*rows, strict=True))
         model = DynamicsModel(estimator=network.set_params(progress=False)).fit(states, actions, after)

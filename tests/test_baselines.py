@@ -73,8 +73,15 @@ def test_what_cannot_be_fitted_is_left_out(monkeypatch):
     assert baselines(rows, INPUTS) == (None, [])
 
 
-def test_of_many_rows_some_are_boosted(monkeypatch):
+def test_of_many_rows_some_are_taken(monkeypatch):
     monkeypatch.setattr(simpler, "MAX_BOOSTED_ROWS", 30)
+    monkeypatch.setattr(simpler, "MAX_LINE_ROWS", 30)
+    chosen = simpler.some_rows(np.arange(40), 30)
+    assert len({*chosen}) == 30
+    line, other = fit_line(INPUTS, TARGETS), fit_line(INPUTS[chosen], TARGETS[chosen])
+    assert line is not None
+    assert other is not None
+    np.testing.assert_array_equal(line.weights, other.weights)
     few = boosted((INPUTS, TARGETS), INPUTS, np.ones(40))
     assert few is not None
     assert few.mean.shape == (40, 2)

@@ -1,10 +1,16 @@
 """What inputs are worth: against closed forms, in groups, of classes, on record and in words."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
 
 from pritchel import HorseshoeClassifier, TableModel
+from pritchel.estimators import fitted as fitted_estimators
 from pritchel.posterior import importance
 from pritchel.posterior.importance import with_range
 from tests.conftest import tiny
@@ -97,3 +103,37 @@ def test_in_words():
     own = {"error": 0.1234, "error_range": [0.1, 0.2], "log_likelihood": None}
     assert with_range(own, "error") == "0.123 (0.1 to 0.2)"
     assert with_range(own, "log_likelihood") == "not finite"
+
+
+def test_shares_of_what_inputs_are_worth_serve_scikit_learn(table, monkeypatch):
+    X, y = table
+    model = tiny(training__num_steps=200).fit(X, y, sample_weight=np.arange(60) % 3)
+    asked = []
+    real = fitted_estimators.importances
+    monkeypatch.setattr(fitted_estimators, "importances", lambda *rows: asked.append(1) or real(*rows))
+    shares = model.feature_importances_
+    assert shares.shape == (3,)
+    assert shares.min() >= 0
+    assert shares.sum() == pytest.approx(1)
+    assert list(np.argsort(-shares)) == [0, 1, 2]
+    np.testing.assert_array_equal(model.feature_importances_, shares)
+    assert len(asked) == 1  # remembered
+    assert SelectFromModel(model, prefit=True, threshold=0.02).transform(X).shape == (60, 2)
+    assert model.fit(X, y)._worth is None  # of the fit before
+    for unknown in (pickle.loads(pickle.dumps(model)), copy.copy(model)):
+        assert not hasattr(unknown, "feature_importances_")
+        with pytest.raises(
+            AttributeError, match=r"not part of a pickled or loaded estimator: call importances\(X, y\)"
+        ):
+            _ = unknown.feature_importances_
+    assert model.prune().feature_importances_.sum() == pytest.approx(1)
+    with pytest.raises(NotFittedError):
+        _ = tiny().feature_importances_
+
+
+def test_shares_of_classes_and_of_nothing(table):
+    X, y = table
+    model = tiny(HorseshoeClassifier, training__num_steps=200).fit(X, np.where(y > 10, "high", "low"))
+    assert model.feature_importances_.argmax() == 0
+    idle = np.column_stack([X[:, 0], np.full(60, 2.0)])
+    assert tiny(training__num_steps=5).fit(idle, y).feature_importances_[1] == pytest.approx(0, abs=1e-12)

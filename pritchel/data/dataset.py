@@ -54,6 +54,10 @@ class Standardizer(NamedTuple):
         """Inputs in their own units, from standard ones."""
         return inputs.astype(np.float64) * self.input_scale + self.input_mean
 
+    def unscale_targets(self, targets: np.ndarray) -> np.ndarray:
+        """Targets in their own units, from standard ones."""
+        return targets.astype(np.float64) * self.target_scale + self.target_mean
+
     def scale_targets(self, targets: np.ndarray) -> np.ndarray:
         """Targets in standard units."""
         return (targets - self.target_mean) / self.target_scale

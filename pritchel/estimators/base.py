@@ -114,7 +114,7 @@ class HorseshoeEstimator(FittedEstimator):
         members = [fit.member for fit in fits]
         vars(self).update(describe_fits([fit.result for fit in fits]))
         self.posterior_ = Posterior(members, standardizer, seed, int(self.num_draws))
-        self._train_data = data
+        self._train_data, self._worth = data, None
         self.sampling_report_ = report_sampling(members, chains, why, data)
         warn_of_chains(self.sampling_report_)
         if members[0].guide.has_unit_scales() and not self.is_interrupted_:
@@ -213,7 +213,7 @@ class HorseshoeEstimator(FittedEstimator):
 
     def __getstate__(self):
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_train_data"}
+        return {name: value for name, value in state.items() if name not in ("_train_data", "_worth")}
 
     def _check_table(
         self, X: Any, y: Any, sample_weight: Any, is_fit: bool

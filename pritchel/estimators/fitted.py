@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pritchel import checks
+from pritchel.data.dataset import Dataset
 from pritchel.estimators.nested import NestedSettings
 from pritchel.estimators.typed import Seed, seed_of
 from pritchel.guide.member import Member
@@ -39,6 +40,7 @@ class FittedEstimator(NestedSettings, ABC):
     num_skipped_steps_: int
     num_left_out_: int
     num_members: int
+    _worth: np.ndarray | None = None  # as `feature_importances_` has worked it out
 
     @property
     def is_interrupted_(self) -> bool:
@@ -125,6 +127,29 @@ class FittedEstimator(NestedSettings, ABC):
         names = getattr(self, "feature_names_in_", [f"x{index + 1}" for index in range(self.n_features_in_)])
         own = {str(name): [index] for index, name in enumerate(names)} if groups is None else groups
         return importances(self.posterior_, inputs, targets, own)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """What each input is worth on the rows of the fit, as shares: what predictions lose when it is shuffled.
+
+        Log-likelihood, of which a gain counts as nothing; worked out when first asked for. Rows of the fit flatter an
+        input that was learned by heart: `importances` tells what inputs are worth on other rows, and how sure that is.
+        """
+        check_is_fitted(self)
+        data: Dataset | None = getattr(self, "_train_data", None)
+        if data is None:
+            raise AttributeError(
+                "feature_importances_ needs the rows of the fit, which are not part of a pickled or loaded estimator: "
+                "call importances(X, y)."
+            )
+        worth = self._worth
+        if worth is None:
+            standardizer, groups = self.posterior_.standardizer, {str(i): [i] for i in range(self.n_features_in_)}
+            rows = standardizer.unscale_inputs(data.inputs), standardizer.unscale_targets(data.targets)
+            found = {own.name: max(own.log_likelihood, 0.0) for own in importances(self.posterior_, *rows, groups)}
+            worth = np.asarray([found[name] for name in groups])
+            self._worth = worth = worth / worth.sum() if worth.sum() > 0 else worth
+        return worth.copy()
 
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder: spec.json, weights.safetensors and a README.md card."""

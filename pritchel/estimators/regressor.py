@@ -105,6 +105,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     is_collapsed_ : bool
         Whether the fit is no better than the constant predictor: on its own rows, or, where it may know them by
         heart, on rows left out.
+    feature_importances_ : array of shape (features,)
+        What each input is worth on the rows of the fit, as shares.
     prune_report_ : PruneReports
         After `prune`: units offered and kept, a report a member.
 

@@ -63,8 +63,8 @@ def _cards(model: TableModel, outcome: dict[str, Any] | None) -> list[tuple[str,
         part, title, shown = ("accuracy", "accuracy", ".1%") if model.has_classes else ("rmse", "RMSE", ".4g")
         for method, own in by_method(score, outcome.get("baselines", ())):
             if own.get(part) is not None:
-                whose = f"for {score['target']}" if method == MODEL else f"of {method}"
-                cards.append((f"{title} {whose}", f"{own[part]:{shown}}"))
+                whose = f" for {score['target']}" if method == MODEL else f", {method}"
+                cards.append((f"{title}{whose}", f"{own[part]:{shown}}"))
         if model.has_classes:
             cards.append(("calibration error", f"{score['calibration_error']:.3f}"))
         else:

@@ -14,6 +14,7 @@ from pritchel.tables.score_table import rows_scored, score_table
 from pritchel.tables.scoring import SCORE_ARRAYS, score_notes
 from pritchel.tables.worst import worst_rows
 
+SPLIT = "The epistemic part of each row's uncertainty; in red the mean. "
 SPREAD = (
     "Rows in groups by the standard deviation predicted for them. On the diagonal: where the model is less sure it is "
     "as much further off. A level line: it cannot tell sure rows from unsure ones."
@@ -64,14 +65,15 @@ def _number_predictions(page: Page, model: TableModel, frame: pd.DataFrame | Non
     for index, name in enumerate(model.plan_.targets):
         observed, mean, sd, pit = (outcome[part][:, index] for part in ("observed", "mean", "sd", "pit"))
         residuals = observed - mean
-        pictures = []
-        if len(observed) >= figures.FEWEST_FOR_GROUPS:
-            pictures = [(figures.spread(residuals, sd, name), alt_texts.of_spread(residuals, sd, name))]
+        pictures, caption = [], ""
         if "epistemic" in outcome:
             share = outcome["epistemic"][:, index] ** 2 / np.maximum(sd**2, 1e-300)
-            pictures.insert(0, _split(page, share, f"variance of {name}"))
+            pictures, caption = [_split(page, share, f"variance of {name}")], SPLIT
+        if len(observed) >= figures.FEWEST_FOR_GROUPS:
+            pictures.append((figures.spread(residuals, sd, name), alt_texts.of_spread(residuals, sd, name)))
+            caption += SPREAD
         if pictures:
-            page.figures(pictures, SPREAD if len(observed) >= figures.FEWEST_FOR_GROUPS else "In red: the mean.")
+            page.figures(pictures, caption.strip())
         page.figures(
             [
                 (figures.parity(observed, mean, sd, name), alt_texts.of_parity(observed, mean, name)),
@@ -127,7 +129,7 @@ def _class_predictions(page: Page, model: TableModel, outcome: dict[str, Any]) -
     if "epistemic" in outcome:
         total = -(outcome["mean"] * np.log(np.maximum(outcome["mean"], 1e-300))).sum(1)
         share = np.clip(outcome["epistemic"][:, 0] / np.maximum(total, 1e-12), 0, 1)
-        page.figure(*_split(page, share, "entropy of the classes"), "In red: the mean.")
+        page.figure(*_split(page, share, "entropy of the classes"), SPLIT.strip())
     page.figure(
         figures.confusion(observed, predicted, labels),
         alt_texts.of_confusion(observed, predicted, labels),

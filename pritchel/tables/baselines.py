@@ -13,6 +13,7 @@ from pritchel.serial import FileError
 
 PENALTIES = np.logspace(-4, 4, 25)  # of a ridge, for a row on average
 SMALLEST_SD = 1e-6  # around a line, of the targets' own
+MAX_LINE_ROWS = 200_000
 MAX_BOOSTED_ROWS = 50_000  # of classes, a class
 MAX_BOOSTED_CLASSES = 20
 MAX_LINE_CELLS = 20_000_000  # of a logistic regression: rows times inputs times classes
@@ -57,12 +58,12 @@ def line_of(estimator: Any, arrays: Mapping[str, np.ndarray]) -> Line | None:
 def fit_line(
     inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray | None = None, num_classes: int = 0
 ) -> Line | None:
-    """Ridge regression, or of classes logistic regression; None where that would take long, or has no answer.
+    """Ridge regression, or of classes logistic regression, of at most 200,000 rows; None where there is no answer.
 
     `targets` are (rows, targets), of classes their indices.
     """
     weights = np.ones(len(inputs)) if weights is None else weights
-    rows = weights > 0
+    rows = some_rows(np.flatnonzero(weights > 0), MAX_LINE_ROWS)
     inputs, targets, weights = inputs[rows], targets[rows], weights[rows]
     share = weights / weights.sum()
     location = share @ inputs
@@ -81,6 +82,11 @@ def fit_line(
     return line if all(np.isfinite(part).all() for part in line) else None
 
 
+def some_rows(rows: np.ndarray, most: int) -> np.ndarray:
+    """The rows, or of more than enough some at random."""
+    return rows if len(rows) <= most else np.sort(np.random.default_rng(0).permutation(rows)[:most])
+
+
 def _ridge(inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Slopes, constant and spread; the penalty of each target is the one that predicts rows left out best.
 
@@ -90,13 +96,14 @@ def _ridge(inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tupl
     constant = share @ targets
     values, vectors = np.linalg.eigh(inputs.T @ (share[:, None] * inputs))
     turned, centred = inputs @ vectors, targets - constant
+    squares = turned**2
     pull = turned.T @ (share[:, None] * centred)
     best = np.full(targets.shape[1], np.inf)
     slopes = np.zeros((inputs.shape[1], targets.shape[1]))
     for penalty in PENALTIES:
         shrunken = 1 / (np.maximum(values, 0) + penalty)
         own = turned @ (shrunken[:, None] * pull)
-        leverage = share * (1 + turned**2 @ shrunken)
+        leverage = share * (1 + squares @ shrunken)
         left_out = (centred - own) / np.maximum(1 - leverage, 1e-6)[:, None]
         error = share @ left_out**2
         better = error < best
@@ -134,10 +141,7 @@ def boosted(
     known, targets = rows
     if num_classes > MAX_BOOSTED_CLASSES or (num_classes and len(np.unique(targets)) < 2):
         return None
-    taken = np.arange(len(known))
-    most = MAX_BOOSTED_ROWS // max(num_classes, 1)
-    if len(known) > most:
-        taken = np.sort(np.random.default_rng(0).permutation(len(known))[:most])
+    taken = some_rows(np.arange(len(known)), MAX_BOOSTED_ROWS // max(num_classes, 1))
     known, targets = known[taken], targets[taken]
     weights = None if weights is None else weights[taken]
     if num_classes:
