@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -251,6 +250,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R squared of the predictive mean."""
+        from sklearn.metrics import r2_score
+
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
 
     def prior_predictive(
