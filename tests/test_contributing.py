@@ -246,6 +246,7 @@ def test_the_drawing_shows_every_room():
         "__init__",
         "__main__",
         "compile_cache",
+        "cores",
         "programs",
         "user_cache",
     }

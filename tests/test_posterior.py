@@ -1,8 +1,12 @@
+import threading
+
 import jax
 import numpy as np
 import pytest
 from scipy import optimize, stats
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from pritchel import cores
 from pritchel.data.dataset import prepare
 from pritchel.guide.prune_rule import prune_probabilities, surviving_units
 from pritchel.model.likelihoods.continuous import StudentComponents
@@ -75,6 +79,43 @@ def test_predictions_repeat_and_do_not_depend_on_company(fitted, table, monkeypa
     np.testing.assert_allclose(fresh.log_prob(X, y), density, rtol=1e-10)
     np.testing.assert_allclose(fresh.predict_quantiles(X), quantiles, rtol=1e-7)
     assert not fresh.posterior_._cache
+
+
+def test_answers_are_the_same_on_any_number_of_cores(fitted, table, monkeypatch):
+    X, y = np.tile(table[0], (50, 1)), np.tile(table[1], 50)
+    posterior, seen = fitted.posterior_, set()
+
+    def answers() -> list[np.ndarray]:
+        parts = posterior.mean_std(X), posterior.quantiles(X, np.array([0.1, 0.9])), posterior.compare(X, y[:, None])
+        return [parts[0][0], *parts[0][1], parts[1], *parts[2]]
+
+    def watched(components, rows):
+        seen.add(threading.get_ident())
+        return np.zeros(1)
+
+    several = answers()
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert cores.num_cores() == 1
+    for one, other in zip(several, answers(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    posterior._by_rows(X, watched)
+    assert seen == {threading.get_ident()}
+    monkeypatch.setattr(cores, "num_cores", lambda: 2)
+    posterior._by_rows(X, watched)
+    assert len(seen) > 1
+
+
+def test_linear_algebra_has_its_threads_back_after_answers_that_overlap():
+    def threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(2, "blas"):
+        first, second = cores.one_blas_thread(), cores.one_blas_thread()
+        with first:
+            second.__enter__()
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {2}
 
 
 def test_parts_of_the_predictive_agree_with_its_samples(fitted, table):

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pritchel import checks
+from pritchel.cores import num_cores
 from pritchel.data.dataset import Dataset, Standardizer, prepare
 from pritchel.estimators.fitted import FittedEstimator
 from pritchel.estimators.outcome import collapse, describe_fits, slower, usable_fits, warn_of_chains
@@ -249,7 +250,7 @@ class HorseshoeEstimator(FittedEstimator):
         return members, self.posterior_.standardizer
 
     def _execution(self, num_fits: int, num_steps: int, checkpoint: Any = None) -> Any:
-        n_jobs = int(self.n_jobs) if self.n_jobs is not None and self.n_jobs > 0 else os.cpu_count() or 1
+        n_jobs = int(self.n_jobs) if self.n_jobs is not None and self.n_jobs > 0 else num_cores()
         return progress_display(
             self.progress,
             num_fits,
