@@ -43,6 +43,9 @@ class Trial(NamedTuple):
     trainable: NetworkGuide | None = None  # factors on the updates; None: everything moves
 
 
+Stage = Literal["fitting", "sampling"]
+
+
 class Progress(NamedTuple):
     """What a progress callback is told after every few hundred steps of a member's fit, and a few of its chain.
 
@@ -65,7 +68,7 @@ class Progress(NamedTuple):
     num_steps: int
     elbo: float
     units: tuple[int, ...] | None
-    stage: Literal["fitting", "sampling"] = "fitting"
+    stage: Stage = "fitting"
 
 
 class Execution(NamedTuple):

@@ -173,12 +173,12 @@ class TableModel(BaseEstimator):
         tell(guess_table(data.plan, frame.attrs.get(LAYOUT, {}), classes))
         for message in (*column_remarks(data.plan), *remarks(data, classes=classes, may_hold_codes=is_untold)):
             tell(message)
-        notes, arrays = self._fit_part("fit", estimator, data)
+        notes, arrays = self._fit_part("fit", estimator, data, tell)
         source = {"table": "a data frame", "rows": len(frame), "without_target": len(data.rows_without_target)}
         source |= {"seed": self.random_state, "holdout": self.holdout}
         if self.refit and not estimator.is_interrupted_ and data.is_held_out.any():
             tell(Message("Fitting again to all rows ..."))
-            self._fit_part("refit", estimator, data.none_held_out())
+            self._fit_part("refit", estimator, data.none_held_out(), tell)
             source["refit"] = True
         self.estimator_, self.plan_ = estimator, data.plan
         self.notes_, self.arrays_, self.spec_ = {**notes, "source": source}, arrays, {}
@@ -289,10 +289,12 @@ class TableModel(BaseEstimator):
         labels = self.estimator_.classes_ if self.has_classes else None
         return known_rows(self.plan_, named(frame), labels)
 
-    def _fit_part(self, part: str, estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def _fit_part(
+        self, part: str, estimator: Any, data: TrainingTable, tell: Callable[[Message], Any]
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Fit and score, with the checkpoints of this part in a folder of its own."""
         folder = None if self.estimator is None else self.estimator.checkpoint
         estimator.set_params(checkpoint=None if folder is None else Path(folder) / part)
-        outcome = fit_and_score(estimator, data)
+        outcome = fit_and_score(estimator, data, tell)
         estimator.set_params(checkpoint=None)
         return outcome

@@ -3,7 +3,7 @@
 import re
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from pritchel.settings import name_of
 from pritchel.tables.cells import MAX_NAMES, column_of, numbers, training_numbers
 from pritchel.tables.columns import NOTHING_TOLD, TablePlan, Told
 from pritchel.tables.encode import class_labels, encode_inputs, target_values
-from pritchel.tables.messages import Message, Option, TableError
+from pritchel.tables.messages import Message, Option, TableError, told_if_long
 from pritchel.tables.plan import holds_classes, plan_table
 from pritchel.tables.spelling import DECIMALS
 
@@ -221,7 +221,9 @@ def _remark_on_codes(target: str, values: np.ndarray) -> Iterator[Message]:
         yield Message(grid.strip())
 
 
-def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def fit_and_score(
+    estimator: Any, data: TrainingTable, tell: Callable[[Message], Any]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Fit to the rows not held out and score on the others: notes for a model folder, and their arrays."""
     start = time.perf_counter()
     weights = None if data.weights is None else data.weights[~data.is_held_out]
@@ -231,12 +233,14 @@ def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], 
     notes: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 2)}
     has_held_out = bool(data.is_held_out.any())
     inputs, targets = data.rows(held_out=has_held_out)
-    worth = estimator.importances(inputs, targets, data.plan.features_of_column())
-    notes["importances"] = [{name: _plain(value) for name, value in own._asdict().items()} for own in worth]
-    if not has_held_out:
-        return notes, {}
-    train = one_or_more(data.targets[~data.is_held_out])
-    outcome = estimator.evaluate(inputs, targets, names=list(data.plan.targets), train_y=train)
+    rows = f"the {len(inputs):,} rows held out" if has_held_out else "its own rows"
+    with told_if_long(tell, Message(f"Scoring the fit on {rows}, and without each column in turn ...")):
+        worth = estimator.importances(inputs, targets, data.plan.features_of_column())
+        notes["importances"] = [{name: _plain(value) for name, value in own._asdict().items()} for own in worth]
+        if not has_held_out:
+            return notes, {}
+        train = one_or_more(data.targets[~data.is_held_out])
+        outcome = estimator.evaluate(inputs, targets, names=list(data.plan.targets), train_y=train)
     arrays = {name: np.asarray(getattr(outcome, name), float) for name in ("observed", "mean", "sd", "pit")}
     return notes | score_notes(outcome), arrays
 
