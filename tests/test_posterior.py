@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from pritchel import cores
 from pritchel.data.dataset import prepare
 from pritchel.guide.prune_rule import prune_probabilities, surviving_units
-from pritchel.model.likelihoods.continuous import StudentComponents
+from pritchel.model.likelihoods.continuous import FAR_FROM_FEW, StudentComponents, nearly_student_cdf
 from pritchel.posterior import diagnostics, predict
 from pritchel.posterior.draws import weight_block
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile, mixed_quantiles
@@ -56,6 +56,20 @@ def test_a_quantile_takes_few_looks_at_the_distribution():
 def test_a_guess_that_is_the_root_is_the_answer():
     mixture = StudentComponents(np.array([[-1.0], [1.0]]), np.ones((2, 1)), np.full((2, 1), 9.0))
     assert mixed_quantile(mixture, 0.5)[0] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("dof", "error"), [(2.01, 2e-4), (4.0, 2e-6), (FAR_FROM_FEW, 2e-11), (1e6, 1e-12)])
+def test_the_student_t_by_a_normal_is_as_near_as_it_says(dof, error):
+    values = np.concatenate([np.linspace(-9, 9, 2001), [-1e6, 1e6]])
+    assert np.abs(nearly_student_cdf(dof, values) - stats.t.cdf(values, dof)).max() < error
+
+
+def test_quantiles_are_those_of_the_student_t_and_not_of_the_normal_near_it():
+    for dof in (2.01, 3.0, 50.0):
+        alike = StudentComponents(np.array([0.0, 3.0])[:, None], np.array([1.0, 0.5])[:, None], np.full((2, 1), dof))
+        for level in (0.001, 0.3, 0.95):
+            value = mixed_quantile(alike, level)
+            assert stats.t.cdf(value, dof, [0.0, 3.0], [1.0, 0.5]).mean() == pytest.approx(level, rel=1e-9)
 
 
 def test_quantiles_of_two_far_components():
