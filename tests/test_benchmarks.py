@@ -144,8 +144,11 @@ def test_objectives(script, tmp_path):
 
 @COMPILES_MUCH
 def test_predict(script, tmp_path):
-    script("predict", UNITS=UNITS, NUM_ROWS=20, TRAINING=BRIEF).main()
-    assert list(written(tmp_path, "predict"))[1].startswith("pruned, 50 units")
+    few = {"NUM_ROWS": 20, "FEW_ROWS": 10, "TRAINING": BRIEF, "SAMPLING": Sampling(num_warmup=20, num_samples=20)}
+    script("predict", UNITS=UNITS, **few).main()
+    found = list(written(tmp_path, "predict"))
+    assert found[1].startswith("pruned, 50 units")
+    assert found[-1] == "99 quantiles, 10 rows"
 
 
 @COMPILES_MUCH

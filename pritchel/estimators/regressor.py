@@ -70,11 +70,13 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     warm_start : bool
         Go on from the last fit instead of starting anew (with no second warm-up).
     n_jobs : int, optional
-        Members fitted at a time; None for as many as there are cores.
+        Members fitted at a time; None for as many as there are cores, or as `OMP_NUM_THREADS` allows: a worker of a
+        search with an `n_jobs` of its own keeps to its share.
     random_state : int, RandomState or None
         Fixes the fit and every prediction.
     progress : bool or callable
-        Show a bar on a terminal; or a function, called with a :class:`~pritchel.Progress` every few hundred steps.
+        Show bars at a terminal, a line in a notebook; or a function, called with a :class:`~pritchel.Progress` every
+        few hundred steps.
     checkpoint : path, optional
         A folder in which the fit is kept every few seconds. The same fit (data, options, an integer random_state) goes
         on from there after a crash, to the same result; another fit's files are refused.
