@@ -3,11 +3,12 @@
 import numpy as np
 from common import median_seconds, table, verdict, write
 
-from pritchel import HorseshoeRegressor, Training
+from pritchel import HorseshoeRegressor, Sampling, Training
 from pritchel.data.sources import load_uci
 
 UNITS, NUM_ROWS = 500, 20_000
 TRAINING = Training(drop_dead_units=False)
+FEW_ROWS, SAMPLING = 1000, Sampling()
 
 
 def main() -> None:
@@ -43,7 +44,23 @@ def main() -> None:
     per_pass = values[0] / full.num_draws / values[2]
     lines.append(("full, each draw, against numpy's pass", f"{per_pass:.1f} x the time", ""))
     report = table((f"mean and standard deviation of {NUM_ROWS:,} rows", "rows a second", "target"), lines)
-    write("predict", "Prediction, boston", report, seconds)
+    default = of_the_default(train_X, train_y, rows)
+    told = [(name, f"{value:.2f}") for name, value in default.items()]
+    report += ["", *table(("the default fit: sampled, noise as the rows ask for it", "s"), told)]
+    write("predict", "Prediction, boston", report, seconds | default)
+
+
+def of_the_default(train_X: np.ndarray, train_y: np.ndarray, rows: np.ndarray) -> dict[str, float]:
+    """Seconds that answers of a default fit take."""
+    model = HorseshoeRegressor(sampling=SAMPLING, training=TRAINING, random_state=0, progress=False)
+    model.fit(train_X, train_y)
+    fan = np.arange(1, 100) / 100
+    return {
+        f"mean and sd, {len(rows):,} rows": median_seconds(lambda: model.predict(rows, return_std=True), 3),
+        f"intervals, {FEW_ROWS:,} rows": median_seconds(lambda: model.predict_interval(rows[:FEW_ROWS]), 3),
+        f"intervals, {len(rows):,} rows": median_seconds(lambda: model.predict_interval(rows), 1),
+        f"99 quantiles, {FEW_ROWS:,} rows": median_seconds(lambda: model.predict_quantiles(rows[:FEW_ROWS], fan), 1),
+    }
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pritchel import HorseshoeClassifier, HorseshoeRegressor, Training
+from pritchel import HorseshoeClassifier, HorseshoeRegressor, Sampling, Training
 from pritchel.data import sources
 from pritchel.data.sources import Table
 from pritchel.infer import feed
@@ -144,8 +144,18 @@ def test_objectives(script, tmp_path):
 
 @COMPILES_MUCH
 def test_predict(script, tmp_path):
-    script("predict", UNITS=UNITS, NUM_ROWS=20, TRAINING=BRIEF).main()
-    assert list(written(tmp_path, "predict"))[1].startswith("pruned, 50 units")
+    few = {"NUM_ROWS": 20, "FEW_ROWS": 10, "TRAINING": BRIEF, "SAMPLING": Sampling(num_warmup=20, num_samples=20)}
+    script("predict", UNITS=UNITS, **few).main()
+    found = list(written(tmp_path, "predict"))
+    assert found[1].startswith("pruned, 50 units")
+    assert found[-1] == "99 quantiles, 10 rows"
+
+
+@COMPILES_MUCH
+def test_startup(script, tmp_path):
+    script("startup", REPEATS=1, TRAINING=BRIEF, SAMPLING=Sampling(num_warmup=20, num_samples=20)).main()
+    found = written(tmp_path, "startup")
+    assert found["pritchel --help"][1] < found["import jax"][1] < found["pritchel predict"][1]
 
 
 @COMPILES_MUCH

@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from pritchel.infer import feed as feeding
 from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.run import Run
 from pritchel.serial import FileError
+from pritchel.tables import messages
 from pritchel.writing import owned
 from tests.conftest import tiny
 from tests.test_cli import run
@@ -89,6 +91,23 @@ def test_ctrl_c_in_the_second_member_can_be_resumed(place, monkeypatch, after):
     whole = HorseshoeRegressor.load(place / "m")
     run("fit", place / "t.csv", "-t", "y", "-o", place / "n", "--num-members", 3, *SHORT)
     np.testing.assert_array_equal(whole.elbo_, HorseshoeRegressor.load(place / "n").elbo_)
+
+
+def test_ctrl_c_while_scoring_says_where_the_fit_is(place, monkeypatch):
+    def press_ctrl_c(*_args, **_rest):
+        time.sleep(0.1)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(messages, "LONG", 0.01)
+        patch.setattr(HorseshoeRegressor, "importances", press_ctrl_c)
+        told = fit(place, code=130).stderr
+    assert "Scoring the fit on" in told
+    assert "nothing was written" not in told
+    assert f"{place / 'm.partial'}. The same command with --resume goes on" in told.replace("\n", " ")
+    monkeypatch.setattr(Run, "next_chunk", press_ctrl_c)  # all steps are there
+    fit(place, "--resume")
+    assert HorseshoeRegressor.load(place / "m").status_ == ["finished"]
 
 
 def test_ctrl_c_during_an_import_is_heard_afterwards():

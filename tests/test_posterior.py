@@ -1,11 +1,15 @@
+import threading
+
 import jax
 import numpy as np
 import pytest
 from scipy import optimize, stats
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from pritchel import cores
 from pritchel.data.dataset import prepare
 from pritchel.guide.prune_rule import prune_probabilities, surviving_units
-from pritchel.model.likelihoods.continuous import StudentComponents
+from pritchel.model.likelihoods.continuous import FAR_FROM_FEW, StudentComponents, nearly_student_cdf
 from pritchel.posterior import diagnostics, predict
 from pritchel.posterior.draws import weight_block
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile, mixed_quantiles
@@ -54,6 +58,20 @@ def test_a_guess_that_is_the_root_is_the_answer():
     assert mixed_quantile(mixture, 0.5)[0] == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.parametrize(("dof", "error"), [(2.01, 2e-4), (4.0, 2e-6), (FAR_FROM_FEW, 2e-11), (1e6, 1e-12)])
+def test_the_student_t_by_a_normal_is_as_near_as_it_says(dof, error):
+    values = np.concatenate([np.linspace(-9, 9, 2001), [-1e6, 1e6]])
+    assert np.abs(nearly_student_cdf(dof, values) - stats.t.cdf(values, dof)).max() < error
+
+
+def test_quantiles_are_those_of_the_student_t_and_not_of_the_normal_near_it():
+    for dof in (2.01, 3.0, 50.0):
+        alike = StudentComponents(np.array([0.0, 3.0])[:, None], np.array([1.0, 0.5])[:, None], np.full((2, 1), dof))
+        for level in (0.001, 0.3, 0.95):
+            value = mixed_quantile(alike, level)
+            assert stats.t.cdf(value, dof, [0.0, 3.0], [1.0, 0.5]).mean() == pytest.approx(level, rel=1e-9)
+
+
 def test_quantiles_of_two_far_components():
     """A gap in the middle, where the density is all but zero, must not throw Newton's method off."""
     mixture = StudentComponents(np.array([[-50.0], [50.0]]), np.ones((2, 1)), np.full((2, 1), 100.0))
@@ -75,6 +93,43 @@ def test_predictions_repeat_and_do_not_depend_on_company(fitted, table, monkeypa
     np.testing.assert_allclose(fresh.log_prob(X, y), density, rtol=1e-10)
     np.testing.assert_allclose(fresh.predict_quantiles(X), quantiles, rtol=1e-7)
     assert not fresh.posterior_._cache
+
+
+def test_answers_are_the_same_on_any_number_of_cores(fitted, table, monkeypatch):
+    X, y = np.tile(table[0], (50, 1)), np.tile(table[1], 50)
+    posterior, seen = fitted.posterior_, set()
+
+    def answers() -> list[np.ndarray]:
+        parts = posterior.mean_std(X), posterior.quantiles(X, np.array([0.1, 0.9])), posterior.compare(X, y[:, None])
+        return [parts[0][0], *parts[0][1], parts[1], *parts[2]]
+
+    def watched(components, rows):
+        seen.add(threading.get_ident())
+        return np.zeros(1)
+
+    several = answers()
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert cores.num_cores() == 1
+    for one, other in zip(several, answers(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    posterior._by_rows(X, watched)
+    assert seen == {threading.get_ident()}
+    monkeypatch.setattr(cores, "num_cores", lambda: 2)
+    posterior._by_rows(X, watched)
+    assert len(seen) > 1
+
+
+def test_linear_algebra_has_its_threads_back_after_answers_that_overlap():
+    def threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(2, "blas"):
+        first, second = cores.one_blas_thread(), cores.one_blas_thread()
+        with first:
+            second.__enter__()
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {2}
 
 
 def test_parts_of_the_predictive_agree_with_its_samples(fitted, table):

@@ -1,6 +1,8 @@
 """Sampling: coordinates against dense Jacobians, chains against the prior, and what is made of draws."""
 
 import dataclasses
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -401,3 +403,26 @@ def test_a_process_in_double_precision_gets_the_same_draws(table, request):
     request.getfixturevalue("x64")
     again = tiny(training__num_steps=30, **SHORT).fit(X, y)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+COMMANDS = """
+import sys
+from pritchel.cli import app
+app("inspect model".split(), standalone_mode=False)
+app("predict model t.csv -o out.csv".split(), standalone_mode=False)
+app("evaluate model t.csv".split(), standalone_mode=False)
+app("export model -o model.py --format numpy".split(), standalone_mode=False)
+print([name for name in ("optax", "blackjax", "sklearn.metrics", "matplotlib") if name in sys.modules], file=sys.stderr)
+app("report model -o page.html".split(), standalone_mode=False)
+from jax._src import xla_bridge
+print(xla_bridge._backends, file=sys.stderr)
+"""
+
+
+def test_commands_on_a_sampled_model_neither_start_jax_nor_import_what_a_fit_needs(sampled, table, tmp_path):
+    sampled.save(tmp_path / "model")
+    rows = np.column_stack([table[0], table[1]])
+    np.savetxt(tmp_path / "t.csv", rows, delimiter=",", header="x1,x2,x3,y", comments="")
+    words = [sys.executable, "-c", COMMANDS]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-2:] == ["[]", "{}"]

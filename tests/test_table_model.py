@@ -145,7 +145,7 @@ def test_the_estimator_is_the_one_the_target_asks_for(frame, monkeypatch):
     from pritchel.tables import model as tables_model
 
     made = []
-    monkeypatch.setattr(tables_model, "fit_and_score", lambda estimator, data: made.append(estimator) or ({}, {}))
+    monkeypatch.setattr(tables_model, "fit_and_score", lambda estimator, data, tell: made.append(estimator) or ({}, {}))
     for target, likelihood, wanted in (
         ("price", "auto", HorseshoeRegressor()),
         ("is_dear", "auto", HorseshoeClassifier()),

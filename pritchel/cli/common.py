@@ -138,11 +138,15 @@ def interrupts_held() -> Iterator[None]:
 
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn what a user can mend into one sentence and an exit code, and warnings into notes."""
+def plain_errors(*packages: str) -> Iterator[None]:
+    """Turn what a user can mend into one sentence and an exit code, and warnings into notes.
+
+    `packages` are those that the command will need besides what every model needs.
+    """
     try:
         with warnings_told(), interrupts_held():
-            importlib.import_module("pritchel.tables.model")  # and all that is heavy with it
+            for name in ("pritchel.tables.model", *packages):  # and all that is heavy with it
+                importlib.import_module(name)
         with warnings_told(), _errors_as_sentences():
             yield
     except KeyboardInterrupt:

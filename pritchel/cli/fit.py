@@ -94,7 +94,7 @@ def fit(
 
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model; 130 interrupted.
     """
-    with plain_errors():
+    with plain_errors("optax"):
         from pritchel.cli.presets import make_estimator
         from pritchel.tables.columns import Told
         from pritchel.tables.model import TableModel
@@ -123,7 +123,7 @@ def fit(
             _partial(output, resume, overwrite)
             if not resume:
                 _remove_partial(partial)
-            model.fit(frame, target, say=tell)
+            _fit(model, frame, target, partial)
             model.notes_["source"] |= {"table": table, "command": command_words(context, without=OF_THE_RUN)}
             if model.is_interrupted:
                 model.save(partial / SO_FAR, overwrite=True)
@@ -138,6 +138,17 @@ def fit(
     if facts["is_interrupted"]:
         say(f"Interrupted: {facts['model']} holds what was fitted. The same command with --resume goes on.")
         raise typer.Exit(INTERRUPTED)
+
+
+def _fit(model: Any, frame: Any, target: list[str], partial: Path) -> None:
+    """Fit and score; after Ctrl-C in between, say where the fit is."""
+    try:
+        model.fit(frame, target, say=tell)
+    except KeyboardInterrupt:
+        if not _parts_of(partial):
+            raise
+        say(f"Interrupted: the state of the fit is in {partial}. The same command with --resume goes on from it.")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _partial(output: Path, resume: bool, overwrite: bool) -> Path:

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pritchel import checks
+from pritchel.cores import num_cores
 from pritchel.data.dataset import Dataset, Standardizer, prepare
 from pritchel.estimators.fitted import FittedEstimator
 from pritchel.estimators.outcome import collapse, describe_fits, slower, usable_fits, warn_of_chains, warn_of_limits
@@ -24,7 +25,7 @@ from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.infer.members import MemberFit, fine_tune_members, fit_members
 from pritchel.infer.options import Options, Sampling, Training
 from pritchel.infer.sample import ChainResult, sample_members
-from pritchel.infer.trial import Execution
+from pritchel.infer.trial import Execution, Stage
 from pritchel.model.likelihoods import LikelihoodSettings
 from pritchel.posterior import diagnostics
 from pritchel.posterior.convergence import report_sampling
@@ -154,7 +155,8 @@ class HorseshoeEstimator(FittedEstimator):
         if plan is None:
             return fits, [], why
         try:
-            with self._execution(len(members), plan.num_warmup + plan.num_samples, self.checkpoint) as execution:
+            num_iterations = plan.num_warmup + plan.num_samples
+            with self._execution(len(members), num_iterations, self.checkpoint, "sampling") as execution:
                 outcome = sample_members(members, data, plan, seed, execution)
         except KeyboardInterrupt:  # before any chain had begun
             return [fit.ended("interrupted") for fit in fits], [], "the fit was interrupted"
@@ -260,13 +262,14 @@ class HorseshoeEstimator(FittedEstimator):
             )
         return members, self.posterior_.standardizer
 
-    def _execution(self, num_fits: int, num_steps: int, checkpoint: Any = None) -> Any:
-        n_jobs = int(self.n_jobs) if self.n_jobs is not None and self.n_jobs > 0 else os.cpu_count() or 1
+    def _execution(self, num_fits: int, num_steps: int, checkpoint: Any = None, stage: Stage = "fitting") -> Any:
+        n_jobs = int(self.n_jobs) if self.n_jobs is not None and self.n_jobs > 0 else num_cores()
         return progress_display(
             self.progress,
             num_fits,
             num_steps,
             Execution(n_jobs, None, None if checkpoint is None else Path(checkpoint)),
+            stage,
         )
 
     def _usable(self, fits: list[MemberFit], num_asked: int, options: Options, num_steps: int) -> list[MemberFit]:

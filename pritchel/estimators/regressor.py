@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -71,11 +70,13 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     warm_start : bool
         Go on from the last fit instead of starting anew (with no second warm-up).
     n_jobs : int, optional
-        Members fitted at a time; None for as many as there are cores.
+        Members fitted at a time; None for as many as there are cores, or as `OMP_NUM_THREADS` allows: a worker of a
+        search with an `n_jobs` of its own keeps to its share.
     random_state : int, RandomState or None
         Fixes the fit and every prediction.
     progress : bool or callable
-        Show a bar on a terminal; or a function, called with a :class:`~pritchel.Progress` every few hundred steps.
+        Show bars at a terminal, a line in a notebook; or a function, called with a :class:`~pritchel.Progress` every
+        few hundred steps.
     checkpoint : path, optional
         A folder in which the fit is kept every few seconds. The same fit (data, options, an integer random_state) goes
         on from there after a crash, to the same result; another fit's files are refused.
@@ -255,6 +256,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R squared of the predictive mean."""
+        from sklearn.metrics import r2_score
+
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
 
     def prior_predictive(

@@ -7,9 +7,9 @@ import jax
 import numpy as np
 
 from pritchel.guide.member import Member
-from pritchel.guide.network import NetworkGuide, draw_noise_shapes, draw_unknowns, draw_weights
-from pritchel.model.joint import Unknowns
-from pritchel.model.network import Model
+from pritchel.guide.network import DrawNoise, NetworkGuide, draw_noise_shapes, draw_unknowns
+from pritchel.model.joint import Unknowns, weights_of
+from pritchel.model.network import Model, Weights
 from pritchel.serial import Arrays, FileError, decode, encode
 
 MAX_OFFERED_WEIGHTS = 16_000_000
@@ -40,22 +40,26 @@ def unpack_member(part: dict[str, Any], arrays: Arrays) -> Member:
     sizes = (guide.widths[0], *offered, guide.widths[-1])
     if sum((rows + 1) * columns for rows, columns in itertools.pairwise(sizes)) > MAX_OFFERED_WEIGHTS:
         raise FileError(f"it was offered more than {MAX_OFFERED_WEIGHTS:,} weights")
-    weights = jax.eval_shape(draw_weights, model, guide, draw_noise_shapes(guide))
+    unknowns, weights = jax.eval_shape(_draw, model, guide, draw_noise_shapes(guide))
     expected = [(rows + 1, columns) for rows, columns in itertools.pairwise(guide.widths)]
     found = [leaf.shape for leaf in (*weights.hidden, weights.output)]
     is_linear_right = weights.linear is None or weights.linear.shape == (guide.widths[0], guide.widths[-1])
     if found != expected or not is_linear_right:
         raise FileError("its arrays do not make a network")
     if draws is not None:
-        _check_draws(draws, guide)
+        _check_draws(draws, unknowns)
     return member
 
 
-def _check_draws(draws: Any, guide: NetworkGuide) -> None:
-    """See that stacked draws are those of the guide's network, one value of each unknown a draw."""
+def _draw(model: Model, guide: NetworkGuide, noise: DrawNoise) -> tuple[Unknowns, Weights]:
+    unknowns = draw_unknowns(guide, noise)
+    return unknowns, weights_of(model, unknowns)
+
+
+def _check_draws(draws: Any, expected: Unknowns) -> None:
+    """See that stacked draws are those of a network, one value of each unknown a draw; `expected` has its shapes."""
     if not isinstance(draws, Unknowns):
         raise FileError("its draws are not draws of a network")
-    expected = jax.eval_shape(draw_unknowns, guide, draw_noise_shapes(guide))
     sizes = {leaf.shape[0] if leaf.ndim else 0 for leaf in jax.tree.leaves(draws)}
     is_alike = jax.tree.structure(expected) == jax.tree.structure(draws) and all(
         own.shape[1:] == wanted.shape

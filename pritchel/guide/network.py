@@ -48,8 +48,9 @@ class NetworkGuide(eqx.Module):
         return of_layer(self.latents, layer, len(self.layers))
 
     def has_unit_scales(self) -> bool:
-        """Whether units have scales that can be looked at and pruned by."""
-        return self.layers[0].log_unit_scale_moments() is not None
+        """Whether units have scales that can be looked at and pruned by; nothing is computed to find out."""
+        layer = self.layers[0]
+        return jax.eval_shape(type(layer).log_unit_scale_moments, layer) is not None
 
 
 def start_guide(

@@ -1,7 +1,7 @@
 """The paper's pruning rule: which units are switched off."""
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from pritchel.guide.member import Member
 from pritchel.guide.network import NetworkGuide
@@ -13,7 +13,7 @@ def prune_probabilities(guide: NetworkGuide, threshold: float = THRESHOLD) -> li
     r"""$P(\tau_{kl}\upsilon_l < \delta)$ a unit, one array a hidden layer: the product is log-normal under q."""
     if not guide.has_unit_scales():
         raise ValueError("prior='gaussian' has no unit scales to prune by; use 'regularized_horseshoe' or 'horseshoe'.")
-    return [norm.cdf((np.log(threshold) - mean) / np.sqrt(var)) for mean, var in log_scale_moments(guide)]
+    return [ndtr((np.log(threshold) - mean) / np.sqrt(var)) for mean, var in log_scale_moments(guide)]
 
 
 def log_scale_moments(guide: NetworkGuide) -> list[tuple[np.ndarray, np.ndarray]]:

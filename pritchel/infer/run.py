@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import optax
 
 from pritchel.compile_cache import use_compile_cache
 from pritchel.guide.network import NetworkGuide
@@ -16,7 +15,7 @@ from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.dead_units import Cut, DeadUnits, UnitsState
 from pritchel.infer.elbo import Elbo
 from pritchel.infer.feed import Feed, FeedState
-from pritchel.infer.step import State, Steps, ravel, run_chunk, start_adam, unravel
+from pritchel.infer.step import State, Steps, adam_state, ravel, run_chunk, start_adam, unravel
 from pritchel.infer.stopping import Judge, JudgeState
 from pritchel.infer.trial import FitResult, FitSettings, Progress, Status, Trial
 from pritchel.programs import keep_few_programs
@@ -67,7 +66,7 @@ class Run:
         self.template, self.trainable = state.guide, state.trainable
         self.params = ravel(self.template)
         self.average = self.params if state.average is None else state.average
-        adam = optax.ScaleByAdamState(*state.adam)
+        adam = adam_state(*state.adam)
         average = None if state.average is None else state.average.copy()
         self.state = State(self.params, adam, average, np.asarray(state.num_skipped, np.int32))
         self.feed = Feed(trial, settings, self.template, state.feed)

@@ -6,14 +6,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from pritchel.guide.network import NetworkGuide
 from pritchel.infer.elbo import Batch, Elbo, elbo
 from pritchel.infer.outputs import Objective
 from pritchel.model.network import Model
-
-ADAM = optax.scale_by_adam()
 
 
 class State(NamedTuple):
@@ -50,10 +47,16 @@ def unravel(template: Any, params: Any) -> Any:
     return jax.tree.unflatten(structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])
 
 
-def start_adam(params: np.ndarray) -> optax.ScaleByAdamState:
-    """What `ADAM.init` gives, made on the host so that nothing is compiled for it."""
-    count: Any = np.zeros((), np.int32)  # optax says JAX arrays; numpy's do as well
-    return optax.ScaleByAdamState(count, np.zeros_like(params), np.zeros_like(params))
+def start_adam(params: np.ndarray) -> Any:
+    """The state that Adam starts from, made on the host so that nothing is compiled for it."""
+    return adam_state(np.zeros((), np.int32), np.zeros_like(params), np.zeros_like(params))
+
+
+def adam_state(count: Any, mean: Any, square: Any) -> Any:
+    """Optax's state of Adam: steps, and running means of gradients and of their squares."""
+    from optax import ScaleByAdamState
+
+    return ScaleByAdamState(count, mean, square)
 
 
 @partial(
@@ -73,6 +76,9 @@ def run_chunk(
     objective: Objective,
 ) -> Any:
     """Up to a chunk of optimizer steps. A step whose gradient is not finite changes nothing and is counted."""
+    from optax import scale_by_adam
+
+    adam = scale_by_adam()
 
     def loss(params, step):
         parts = elbo(model, unravel(template, params), step.batch, step.noise, num_rows, objective, step.progress)
@@ -83,7 +89,7 @@ def run_chunk(
         state, history = carry
         step = jax.tree.map(lambda leaf: leaf[index], steps)
         grads, parts = jax.grad(loss, has_aux=True)(state.params, step)
-        updates, optimizer = ADAM.update(grads, state.optimizer)
+        updates, optimizer = adam.update(grads, state.optimizer)
         params = state.params - step.learning_rate * trainable * updates
         average = None
         if state.average is not None:

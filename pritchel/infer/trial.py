@@ -44,6 +44,9 @@ class Trial(NamedTuple):
     number: int = 0  # of the member that it is of
 
 
+Stage = Literal["fitting", "sampling"]
+
+
 class Progress(NamedTuple):
     """What a progress callback is told after every few hundred steps of a member's fit, and a few of its chain.
 
@@ -66,7 +69,7 @@ class Progress(NamedTuple):
     num_steps: int
     elbo: float
     units: tuple[int, ...] | None
-    stage: Literal["fitting", "sampling"] = "fitting"
+    stage: Stage = "fitting"
 
 
 class Execution(NamedTuple):

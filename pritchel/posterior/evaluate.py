@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scoringrules
-from scipy import stats
 
+from pritchel.numerics import LOG_2PI
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.predictive_checks import PredictiveCheck, check_posterior
 
@@ -85,6 +85,7 @@ def evaluate(
     for index, name in enumerate(names):
         observed = targets[:, index]
         error, away = found.mean[:, index] - observed, observed - location[index]
+        constant = -0.5 * (LOG_2PI + (away / scale[index]) ** 2) - np.log(scale[index])
         scores.append(
             TargetScores(
                 name,
@@ -94,7 +95,7 @@ def evaluate(
                 float(ranked[:, index].mean()),
                 tuple(float(np.mean(np.abs(pit[:, index] - 0.5) <= level / 2)) for level in LEVELS),
                 float(np.sqrt(np.mean(away**2))),
-                float(stats.norm.logpdf(away, 0, scale[index]).mean()),
+                float(constant.mean()),
                 float(np.mean(scoringrules.crps_normal(observed, location[index], scale[index]))),
             )
         )

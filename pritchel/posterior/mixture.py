@@ -1,5 +1,6 @@
 """Equal mixtures over weight draws: their log densities, distribution functions and quantiles."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -84,21 +85,37 @@ def _real_quantile(components: Components, level: float, guess: np.ndarray) -> t
     """A quantile and the density near it: Newton's method held inside a bracket that closes on the root.
 
     The components' quantiles are the bracket. A step that is short beside the narrowest component is the last: the
-    error that it leaves is of the order of its square.
+    error that it leaves is of the order of its square. Where there is a cheaper function near the distribution
+    function, the way to the root is by it, and the last step or two are by the other.
     """
     own = components.quantile(level)
     low, high = own.min(0), own.max(0)
-    value = np.clip(guess, low, high)
     has_spread = np.isfinite(components.var).all()
     tolerance = SHORT_STEP * np.sqrt(np.min(components.var, 0)) if has_spread else SHORT_STEP**2 * (high - low)
+    if components.has_near_cdf:
+        guess, _ = _root(components, components.near_cdf, level, guess, (low, high), tolerance)
+    return _root(components, components.root_cdf, level, guess, (low, high), tolerance)
+
+
+def _root(
+    components: Components,
+    cdf: Callable[[np.ndarray], np.ndarray],
+    level: float,
+    guess: np.ndarray,
+    ends: tuple[np.ndarray, np.ndarray],
+    tolerance: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the mean of the components' `cdf` is `level`, between two ends, and the density near it."""
+    low, high = ends
+    value = np.clip(guess, low, high)
     density = np.zeros_like(value)
     for _ in range(MAX_ITERATIONS):
-        excess = mixed_cdf(components, value) - level
+        excess = cdf(value).mean(0) - level
         low, high = np.where(excess < 0, value, low), np.where(excess >= 0, value, high)
         density = np.exp(components.log_density(value)).mean(0)
         step = excess / np.maximum(density, np.finfo(float).tiny)
         is_last = (np.abs(step) <= tolerance) | (high - low <= SHORT_STEP * tolerance)
-        newton = np.clip(value - step, own.min(0), own.max(0))
+        newton = np.clip(value - step, *ends)
         is_inside = is_last | ((newton > low) & (newton < high))  # a root that is found is an end of its bracket
         value = np.where(is_inside, newton, 0.5 * (low + high))
         if np.all(is_last):

@@ -1,12 +1,14 @@
 """The predictive distribution in the units of y: mean, spread, quantiles, densities, samples."""
 
+import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
 from scipy import special
 
+from pritchel.cores import by_chunks, one_blas_thread
 from pritchel.data.dataset import Standardizer
 from pritchel.guide.member import Member
 from pritchel.model.likelihoods import Likelihood
@@ -26,6 +28,9 @@ from pritchel.posterior.region import density_regions
 
 MAX_CACHED_BYTES = 2**28
 MAX_CHUNK_FLOATS = 2**22
+QUICK_CHUNK_FLOATS = 2**17  # so few stay in the fast memory of a core
+Part = TypeVar("Part")
+_making = threading.Lock()  # a block of draws is made once
 
 
 class Uncertainty(NamedTuple):
@@ -73,11 +78,12 @@ class Posterior:
 
     def mean_std(self, inputs: np.ndarray) -> tuple[np.ndarray, Uncertainty]:
         """Predictive mean and the split of the predictive standard deviation by the law of total variance."""
-        parts = []
-        for components in self._components(inputs, self.num_draws, ()):
+
+        def answer(components: Components, rows: slice) -> tuple[np.ndarray, ...]:
             mean, epistemic, aleatoric = components.mean.mean(0), components.mean.var(0), components.var.mean(0)
-            parts.append((mean, *map(np.sqrt, (epistemic + aleatoric, aleatoric, epistemic))))
-        mean, *spread = (np.concatenate(column) for column in zip(*parts, strict=True))
+            return mean, *map(np.sqrt, (epistemic + aleatoric, aleatoric, epistemic))
+
+        mean, *spread = self._columns(inputs, answer)
         return mean, Uncertainty(*spread)
 
     def noise(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -85,21 +91,23 @@ class Posterior:
 
         Those are (targets,).
         """
-        spread, humps, dof = [], [], np.full(len(self.standardizer.target_mean), np.inf)
-        for components in self._components(inputs, self.num_draws, ()):
-            spread.append(np.sqrt(components.var.mean(0)))
-            humps.append(np.broadcast_to(components.num_humps, components.mean.shape).mean(0))
-            dof = np.median(np.broadcast_to(components.dof, (len(components.mean), 1, len(dof))), axis=(0, 1))
-        return np.concatenate(spread), np.concatenate(humps), dof
+
+        def answer(components: Components, rows: slice) -> tuple[np.ndarray, ...]:
+            humps = np.broadcast_to(components.num_humps, components.mean.shape).mean(0)
+            dof = np.broadcast_to(components.dof, (self.num_draws, 1, components.mean.shape[-1]))
+            return np.sqrt(components.var.mean(0)), humps, np.median(dof, 0)
+
+        spread, humps, dof = self._columns(inputs, answer)
+        return spread, humps, dof[-1]
 
     def log_density(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """ln of the mean over draws of the density: one value a row, targets taken jointly."""
-        return self._mixed(inputs, targets, lambda parts, rows: log_mean_exp(parts.log_density(rows).sum(-1)))
+        return self._mixed(inputs, targets, lambda parts, own: log_mean_exp(parts.log_density(own).sum(-1)))
 
     def log_cell(self, inputs: np.ndarray, targets: np.ndarray, width: np.ndarray | float) -> np.ndarray:
         """ln of the probability that y, rounded to multiples of `width`, is the target: one value a row."""
         return self._mixed(
-            inputs, targets, lambda parts, rows: log_mean_exp(cell_log_probability(parts, rows, width).sum(-1))
+            inputs, targets, lambda parts, own: log_mean_exp(cell_log_probability(parts, own, width).sum(-1))
         )
 
     def cdf(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -108,50 +116,39 @@ class Posterior:
 
     def compare(self, inputs: np.ndarray, targets: np.ndarray) -> "Comparison":
         """Everything that scores are made of, in one pass over the draws."""
-        parts, start = [], 0
-        for components in self._components(inputs, self.num_draws, ()):
-            rows = targets[start : start + components.mean.shape[1]]
-            epistemic = components.mean.var(0)
-            variance = epistemic + components.var.mean(0)
-            density, cdf = log_mean_exp(components.log_density(rows)), mixed_cdf(components, rows)
-            below = mixed_cdf(components, rows - 1) if components.is_discrete else cdf
-            parts.append((components.mean.mean(0), np.sqrt(variance), density, cdf, below, np.sqrt(epistemic)))
-            start += len(rows)
-        return Comparison(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+        def answer(components: Components, rows: slice) -> tuple[np.ndarray, ...]:
+            own, epistemic = targets[rows], components.mean.var(0)
+            density, cdf = log_mean_exp(components.log_density(own)), mixed_cdf(components, own)
+            below = mixed_cdf(components, own - 1) if components.is_discrete else cdf
+            sd = np.sqrt(epistemic + components.var.mean(0))
+            return components.mean.mean(0), sd, density, cdf, below, np.sqrt(epistemic)
+
+        return Comparison(*self._columns(inputs, answer))
 
     def _mixed(
         self, inputs: np.ndarray, targets: np.ndarray, answer: Callable[[Components, np.ndarray], np.ndarray]
     ) -> np.ndarray:
-        parts, start = [], 0
-        for components in self._components(inputs, self.num_draws, ()):
-            rows = targets[start : start + components.mean.shape[1]]
-            parts.append(answer(components, rows))
-            start += len(rows)
-        return np.concatenate(parts)
+        return np.concatenate(self._by_rows(inputs, lambda components, rows: answer(components, targets[rows])))
 
     def quantiles(self, inputs: np.ndarray, levels: np.ndarray) -> np.ndarray:
         """Quantiles of the predictive mixture, levels on the last axis. They cannot cross."""
-        parts = []
-        for components in self._components(inputs, self.num_draws, ()):
-            parts.append(mixed_quantiles(components, levels))
-        return np.concatenate(parts)
+        return np.concatenate(self._by_rows(inputs, lambda components, rows: mixed_quantiles(components, levels)))
 
     def regions(self, inputs: np.ndarray, coverage: float) -> list[list[np.ndarray]]:
         """Highest-density regions, a list of targets for each row: (intervals, 2) each."""
-        return [
-            row
-            for components in self._components(inputs, self.num_draws, ())
-            for row in density_regions(components, coverage)
-        ]
+        parts = self._by_rows(inputs, lambda components, rows: density_regions(components, coverage))
+        return [row for part in parts for row in part]
 
     def entropies(self, inputs: np.ndarray) -> Uncertainty:
         """Of a class: the entropy of the mixture, the mean of the draws' entropies, and what lies between."""
-        parts = []
-        for components in self._components(inputs, self.num_draws, ()):
+
+        def answer(components: Components, rows: slice) -> tuple[np.ndarray, ...]:
             total = special.entr(components.mean.mean(0)).sum(-1)
             aleatoric = special.entr(components.mean).sum(-1).mean(0)
-            parts.append((total, aleatoric, np.maximum(total - aleatoric, 0.0)))
-        return Uncertainty(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+            return total, aleatoric, np.maximum(total - aleatoric, 0.0)
+
+        return Uncertainty(*self._columns(inputs, answer))
 
     def weight_draws(self) -> Iterator[tuple[int, DrawBlock]]:
         """The draws behind every answer, in standard units: the member's index and a block of them."""
@@ -200,48 +197,72 @@ class Posterior:
     def _member_of_draw(self, num_draws: int) -> np.ndarray:
         return np.arange(num_draws) % len(self.members)
 
+    def _columns(
+        self, inputs: np.ndarray, answer: Callable[[Components, slice], tuple[np.ndarray, ...]]
+    ) -> list[np.ndarray]:
+        """An answer of several parts for all rows, a part each."""
+        return [np.concatenate(column) for column in zip(*self._by_rows(inputs, answer), strict=True)]
+
+    def _by_rows(self, inputs: np.ndarray, answer: Callable[[Components, slice], Part]) -> list[Part]:
+        """What is made of the draws' predictive distributions, chunk by chunk of the rows, on all cores."""
+        floats = QUICK_CHUNK_FLOATS if self._is_kept else MAX_CHUNK_FLOATS  # draws that are made anew are for many rows
+
+        def of_chunk(rows: slice) -> Part:
+            return answer(self._components_of(inputs[rows], self.num_draws, ()), rows)
+
+        return by_chunks(of_chunk, len(inputs), self._chunk_rows(self.num_draws, floats))
+
+    def _chunk_rows(self, num_draws: int, num_floats: int) -> int:
+        """Rows for which the largest array of a pass has so many floats."""
+        widest = max(max(member.guide.widths) for member in self.members)
+        return max(1, num_floats // max(BLOCK_DRAWS * widest, num_draws * self.members[0].guide.widths[-1]))
+
     def _components(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Iterator[Components]:
         """Chunks over rows of the draws' predictive distributions."""
+        chunk_rows = self._chunk_rows(num_draws, MAX_CHUNK_FLOATS)
+        for start in range(0, len(inputs), chunk_rows):
+            with one_blas_thread():
+                components = self._components_of(inputs[start : start + chunk_rows], num_draws, stream)
+            yield components
+
+    def _components_of(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Components:
+        outputs, values = self._functions(inputs, num_draws, stream)
         location, scale = self.standardizer.target_mean, self.standardizer.target_scale
-        for outputs, values in self._functions(inputs, num_draws, stream):
-            yield self.likelihood.components(outputs, values, location, scale)
+        return self.likelihood.components(outputs, values, location, scale)
 
     def _functions(
         self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]
-    ) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
-        """Chunks over rows of the network's outputs, (draws, rows, outputs), and what else the draws' components need.
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """The network's outputs, (draws, rows, outputs), and what else the draws' components need.
 
         The members take turns over the draws.
         """
         standard = self.standardizer.scale_inputs(inputs)
-        widest = max(max(member.guide.widths) for member in self.members)
-        outputs = self.members[0].guide.widths[-1]
-        floats_a_row = max(BLOCK_DRAWS * widest, num_draws * outputs)
-        chunk_rows = max(1, MAX_CHUNK_FLOATS // floats_a_row)
-        for start in range(0, len(standard), chunk_rows):
-            rows = standard[start : start + chunk_rows]
-            functions = np.empty((num_draws, len(rows), outputs))
-            values: dict[str, np.ndarray] = {}
-            for index, member in enumerate(self.members):
-                own = np.flatnonzero(self._member_of_draw(num_draws) == index)
-                for block, first in enumerate(range(0, len(own), BLOCK_DRAWS)):
-                    draws = own[first : first + BLOCK_DRAWS]
-                    used = self._block(index, block, stream).first(len(draws))
-                    functions[draws] = forward(used.weights, rows, member.model.activation)
-                    for name, value in used.noise.items():
-                        values.setdefault(name, np.empty((num_draws, *value.shape[1:])))[draws] = value
-            yield functions, values
+        functions = np.empty((num_draws, len(standard), self.members[0].guide.widths[-1]))
+        values: dict[str, np.ndarray] = {}
+        for index, member in enumerate(self.members):
+            own = np.flatnonzero(self._member_of_draw(num_draws) == index)
+            for block, first in enumerate(range(0, len(own), BLOCK_DRAWS)):
+                draws = own[first : first + BLOCK_DRAWS]
+                used = self._block(index, block, stream).first(len(draws))
+                functions[draws] = forward(used.weights, standard, member.model.activation)
+                for name, value in used.noise.items():
+                    values.setdefault(name, np.empty((num_draws, *value.shape[1:])))[draws] = value
+        return functions, values
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whether the draws behind every answer are few enough to stay in memory."""
+        num_floats = sum(member.guide.num_weights for member in self.members) * -(-self.num_draws // len(self.members))
+        return 8 * num_floats <= MAX_CACHED_BYTES
 
     def _block(self, member: int, block: int, stream: tuple[int, ...]) -> DrawBlock:
-        key = (member, block, *stream)
-        if key not in self._cache:
-            made = self._make_block(member, block, stream)
-            size = sum(leaf.nbytes for leaf in jax.tree.leaves(made.weights))
-            num_blocks = len(self.members) * -(-self.num_draws // (BLOCK_DRAWS * len(self.members)))
-            if stream or size * num_blocks > MAX_CACHED_BYTES:
-                return made
-            self._cache[key] = made
-        return self._cache[key]
+        if stream or not self._is_kept:
+            return self._make_block(member, block, stream)
+        with _making:
+            if (member, block) not in self._cache:
+                self._cache[member, block] = self._make_block(member, block, stream)
+            return self._cache[member, block]
 
     def _make_block(self, index: int, block: int, stream: tuple[int, ...]) -> DrawBlock:
         member = self.members[index]

@@ -1,12 +1,7 @@
-"""A frame to the network's inputs and targets, by a plan; scikit-learn's own transformers do the work."""
-
-from typing import Any
+"""A frame to the network's inputs and targets, by a plan."""
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.preprocessing import OneHotEncoder
 
 from pritchel.tables.cells import as_known, column_of, count_texts, listed, numbers, texts
 from pritchel.tables.columns import TablePlan
@@ -14,12 +9,19 @@ from pritchel.tables.messages import TableError
 
 
 def encode_inputs(plan: TablePlan, frame: pd.DataFrame, first_row: int = 0) -> np.ndarray:
-    """Inputs for the rows of a table, columns matched by name; `first_row` is the number of its first row."""
-    if not plan.columns:
-        return np.zeros((len(frame), 0))
+    """Inputs for the rows of a table, columns matched by name; `first_row` is the number of its first row.
+
+    Numbers with their gaps filled, a flag for each gap of a column that has them, and a flag for each known category.
+    """
     if len(frame) == 0:
         return np.zeros((0, len(plan.feature_names())))
-    return np.asarray(_transformer(plan).transform(known_cells(plan, frame, first_row)), float)
+    cells = known_cells(plan, frame, first_row)
+    inputs = [cells[column.name].fillna(column.fill) for column in plan.numbers]
+    inputs += [cells[column.name].isna() for column in plan.marked]
+    for column in plan.categories:
+        place = pd.Categorical(cells[column.name], categories=list(column.categories)).codes  # -1: none that is known
+        inputs += [place == index for index in range(len(column.categories))]
+    return np.column_stack(inputs).astype(float) if inputs else np.zeros((len(frame), 0))
 
 
 def known_cells(plan: TablePlan, frame: pd.DataFrame, first_row: int = 0) -> pd.DataFrame:
@@ -87,17 +89,3 @@ def known_row_numbers(plan: TablePlan, frame: pd.DataFrame, labels: np.ndarray |
 
 def _targets(plan: TablePlan, frame: pd.DataFrame, labels: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     return target_values(plan, frame) if labels is None else known_labels(plan, frame, labels)
-
-
-def _transformer(plan: TablePlan) -> ColumnTransformer:
-    """scikit-learn's transformers, fitted to one row of the recorded values."""
-    row = {column.name: column.fill for column in plan.numbers} | {c.name: c.categories[0] for c in plan.categories}
-    categories: Any = [list(column.categories) for column in plan.categories]
-    encoder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
-    steps = [
-        ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), plan.numbers),
-        ("was missing", MissingIndicator(features="all"), plan.marked),
-        ("categories", encoder, plan.categories),
-    ]
-    named = [(name, step, [column.name for column in columns]) for name, step, columns in steps if columns]
-    return ColumnTransformer(named).fit(pd.DataFrame([row]))

@@ -1,8 +1,11 @@
 """Sentences that advise on an argument, which Python and the command line spell each in its own way."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+LONG = 2.0  # seconds that nobody waits without a word
 PLACE = "{option}"
 LISTS = ("drop", "keep", "category", "number", "na_values")  # arguments that take several values
 
@@ -49,3 +52,15 @@ class TableError(ValueError):
 
     def __str__(self) -> str:
         return str(self.message)
+
+
+@contextmanager
+def told_if_long(tell: Callable[[Message], Any], message: Message) -> Iterator[None]:
+    """Tell what is being done, if that takes long."""
+    timer = threading.Timer(LONG, tell, [message])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -176,7 +176,7 @@ class TableModel(FittedTable, BaseEstimator):
         source = {"table": "a data frame", "rows": len(frame), "without_target": len(data.rows_without_target)}
         source |= {"seed": self.random_state, "holdout": holdout}
         if self.folds is None:
-            notes, arrays = self._fit_part("fit", estimator, data)
+            notes, arrays = self._fit_part("fit", estimator, data, tell)
         else:
             source["folds"] = self.folds
             estimator, notes, arrays = self._fit_folds(
@@ -184,7 +184,7 @@ class TableModel(FittedTable, BaseEstimator):
             )
         if self.refit and not estimator.is_interrupted_ and data.is_held_out.any():
             tell(Message("Fitting again to all rows ..."))
-            arrays |= self._fit_part("refit", estimator, data.none_held_out())[1]
+            arrays |= self._fit_part("refit", estimator, data.none_held_out(), tell)[1]
             source["refit"] = True
         self.estimator_, self.plan_ = estimator, data.plan
         self.notes_, self.arrays_, self.spec_ = {**notes, "source": source}, arrays, {}
@@ -261,18 +261,20 @@ class TableModel(FittedTable, BaseEstimator):
         for index in range(num := int(fold.max()) + 1):
             tell(Message(f"Fold {index + 1} of {num} ..."))
             own = unfitted(estimator)
-            parts.append(self._fit_part(f"fold-{index + 1}", own, data.holding_out(fold == index)))
+            parts.append(self._fit_part(f"fold-{index + 1}", own, data.holding_out(fold == index), tell))
             if own.is_interrupted_:
                 return own, {}, {}
         notes, arrays = pooled(parts)
         tell(Message("Fitting to all rows ..."))
-        last, line = self._fit_part("fit", estimator, data.none_held_out())
+        last, line = self._fit_part("fit", estimator, data.none_held_out(), tell)
         return estimator, notes | {"seconds": round(notes["seconds"] + last["seconds"], 2)}, arrays | line
 
-    def _fit_part(self, part: str, estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def _fit_part(
+        self, part: str, estimator: Any, data: TrainingTable, tell: Callable[[Message], Any]
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Fit and score, with the checkpoints of this part in a folder of its own."""
         folder = None if self.estimator is None else self.estimator.checkpoint
         estimator.set_params(checkpoint=None if folder is None else Path(folder) / part)
-        outcome = fit_and_score(estimator, data)
+        outcome = fit_and_score(estimator, data, tell)
         estimator.set_params(checkpoint=None)
         return outcome

@@ -3,7 +3,7 @@
 import re
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from pritchel import checks
 from pritchel.posterior.baselines import BaselinePrediction, score_baseline
 from pritchel.posterior.evaluate import Evaluation
 from pritchel.tables.baselines import baselines
+from pritchel.tables.messages import Message, told_if_long
 from pritchel.tables.training import TrainingTable, one_or_more
 from pritchel.tables.worst import worst_rows
 
@@ -19,14 +20,28 @@ SCORE_NOTES = ("scores", "num_scored", "checks", "baselines")  # what `score_not
 SCORE_ARRAYS = ("observed", "mean", "sd", "pit", "log_density", "epistemic")  # of an `Evaluation`, for reports
 
 
-def fit_and_score(estimator: Any, data: TrainingTable) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def fit_and_score(
+    estimator: Any, data: TrainingTable, tell: Callable[[Message], Any]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Fit to the rows not held out and score on the others: notes for a model folder, and their arrays."""
     start = time.perf_counter()
     weights = None if data.weights is None else data.weights[~data.is_held_out]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", rf".*{re.escape(checks.FAR)}")  # said by column, in `column_remarks`
         estimator.fit(*data.rows(held_out=False), sample_weight=weights)
-    notes: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 2)}
+    seconds = {"seconds": round(time.perf_counter() - start, 2)}
+    rows = f"the {data.is_held_out.sum():,} rows held out" if data.is_held_out.any() else "its own rows"
+    doing = Message(f"Scoring the fit on {rows}, without each column in turn, and beside simpler methods ...")
+    with told_if_long(tell, doing):
+        notes, arrays = _score(estimator, data, weights)
+    return seconds | notes, arrays
+
+
+def _score(
+    estimator: Any, data: TrainingTable, weights: np.ndarray | None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What a fitted estimator is worth on the rows held out; where there are none, what its columns are, on its own."""
+    notes: dict[str, Any] = {}
     has_held_out = bool(data.is_held_out.any())
     inputs, targets = data.rows(held_out=has_held_out)
     worth = estimator.importances(inputs, targets, data.plan.features_of_column())

@@ -41,6 +41,7 @@ class Components:
     """
 
     is_discrete: ClassVar[bool] = False
+    has_near_cdf: ClassVar[bool] = False  # whether `near_cdf` is cheaper than `root_cdf`
     mean: np.ndarray
     var: np.ndarray
     dof: np.ndarray | float = np.inf  # of the tails, where they are a Student-t's
@@ -53,6 +54,14 @@ class Components:
     def cdf(self, values: np.ndarray) -> np.ndarray:
         """P(y <= values) under each component."""
         raise NotImplementedError
+
+    def near_cdf(self, values: np.ndarray) -> np.ndarray:
+        """Nearly the same: by it a quantile is first looked for."""
+        return self.cdf(values)
+
+    def root_cdf(self, values: np.ndarray) -> np.ndarray:
+        """The same to 1e-10: by it a quantile is found."""
+        return self.cdf(values)
 
     def quantile(self, level: float) -> np.ndarray:
         """Values, on a leading axis, between which their mixture's quantile lies: as a rule the components' own."""
