@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pritchel import checks
-from pritchel.data.dataset import Dataset, Standardizer, prepare
+from pritchel.data.dataset import Dataset, Standardizer, distinct_rows, prepare
+from pritchel.data.split import Unseen, leave_out
 from pritchel.estimators.fitted import FittedEstimator
 from pritchel.estimators.outcome import collapse, describe_fits, slower, usable_fits, warn_of_chains
 from pritchel.estimators.progress import progress_display
@@ -26,6 +27,7 @@ from pritchel.infer.sample import ChainResult, sample_members
 from pritchel.infer.trial import Execution
 from pritchel.model.likelihoods import LikelihoodSettings
 from pritchel.posterior import diagnostics
+from pritchel.posterior.calibration import Calibration
 from pritchel.posterior.convergence import report_sampling
 from pritchel.posterior.draws import max_draws
 from pritchel.posterior.noise import report_noise
@@ -45,6 +47,7 @@ class HorseshoeEstimator(FittedEstimator):
     training: Training | None
     inference: Any
     sampling: Sampling | None
+    calibration: str | Calibration | None
     num_members: int
     num_draws: int
     warm_start: bool
@@ -57,11 +60,17 @@ class HorseshoeEstimator(FittedEstimator):
     def likelihood_settings(self) -> LikelihoodSettings:
         """The likelihood that the estimator's arguments ask for."""
 
+    def calibration_settings(self) -> Calibration | None:
+        """How predictions are set right on rows of their own, in full; None: they are not."""
+        kind = self.likelihood_settings().kind
+        return None if self.calibration is None else Calibration.of(self.calibration, kind)
+
     def _row_weights(self, y: Any, weights: np.ndarray | None) -> np.ndarray | None:
         return weights
 
     def options(self) -> Options:
         """All options, checked; a ValueError says which will not do, and what would."""
+        self.calibration_settings()
         return Options.of(
             hidden=self.hidden,
             prior=self.prior,
@@ -85,10 +94,9 @@ class HorseshoeEstimator(FittedEstimator):
             checks.check_number("input_limit", self.input_limit, at_least=1)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         starts, standardizer = self._warm_start(targets.shape[1], options)
+        rows, unseen = self._split((inputs, targets, weights), seed, goes_on=bool(starts))
         data, standardizer = prepare(
-            inputs,
-            targets,
-            weights,
+            *rows,
             standardizer=standardizer,
             scale_targets=options.likelihood.kind.standardizes,
             input_limit=self.input_limit,
@@ -104,13 +112,25 @@ class HorseshoeEstimator(FittedEstimator):
         fits, chains, why = self._sampled(fits, data, options, seed)
         members = [fit.member for fit in fits]
         vars(self).update(describe_fits([fit.result for fit in fits]))
-        self.posterior_ = Posterior(members, standardizer, seed, int(self.num_draws))
+        plain = Posterior(members, standardizer, seed, int(self.num_draws))
+        self.posterior_ = plain if unseen is None else plain.calibrated(*unseen)
         self._train_data = data
         self.sampling_report_ = report_sampling(members, chains, why, data)
         warn_of_chains(self.sampling_report_)
         self.noise_report_ = report_noise(self.posterior_, data)
-        self.is_collapsed_ = collapse(self.posterior_, data, options, seed, may_refit="interrupted" not in self.status_)
+        self.is_collapsed_ = collapse(plain, data, options, seed, may_refit="interrupted" not in self.status_)
         return self
+
+    def _split(self, table: Any, seed: int, goes_on: bool) -> tuple[Any, Unseen | None]:
+        """The rows to fit to, and those that calibration keeps from the fit; a fit that goes on keeps them too."""
+        calibration = self.calibration_settings()
+        if calibration is None:
+            return table, None
+        before = self.posterior_.calibration if goes_on else None
+        seed = seed if before is None else before.seed
+        has_classes = self.likelihood_settings().kind.has_classes
+        rows, unseen = leave_out(distinct_rows(*table), float(calibration.unseen_fraction), seed, has_classes)
+        return rows, Unseen(calibration.name, unseen, seed)
 
     def _num_classes(self) -> int:
         labels = self._labels()

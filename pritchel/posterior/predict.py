@@ -1,5 +1,6 @@
 """The predictive distribution in the units of y: mean, spread, quantiles, densities, samples."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -7,11 +8,13 @@ import jax
 import numpy as np
 from scipy import special
 
-from pritchel.data.dataset import Standardizer
+from pritchel.data.dataset import Standardizer, Table
 from pritchel.guide.member import Member
 from pritchel.model.likelihoods import Likelihood
 from pritchel.model.likelihoods.base import Components
 from pritchel.model.network import Weights, forward
+from pritchel.posterior.calibration import CALIBRATIONS, FoundCalibration
+from pritchel.posterior.diagnostics import FitWarning
 from pritchel.posterior.draws import (
     BLOCK_DRAWS,
     DrawBlock,
@@ -51,11 +54,19 @@ class Posterior:
 
     Answers come from a fixed set of weight draws, the same for every row and every call. Draws of a guide are remade
     from the seed when needed and kept in memory while they are small; they are no part of the pickled state.
+    A calibration, where there is one, is part of every answer in the units of y.
     """
 
-    def __init__(self, members: list[Member], standardizer: Standardizer, seed: int, num_draws: int):
+    def __init__(
+        self,
+        members: list[Member],
+        standardizer: Standardizer,
+        seed: int,
+        num_draws: int,
+        calibration: FoundCalibration | None = None,
+    ):
         self.members, self.standardizer, self.seed = members, standardizer, seed
-        self.num_draws = num_draws
+        self.num_draws, self.calibration = num_draws, calibration
         self._cache: dict[Any, DrawBlock] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -63,7 +74,18 @@ class Posterior:
 
     def replace_members(self, members: list[Member]) -> "Posterior":
         """The same predictive with other members."""
-        return Posterior(members, self.standardizer, self.seed, self.num_draws)
+        return Posterior(members, self.standardizer, self.seed, self.num_draws, self.calibration)
+
+    def with_calibration(self, calibration: FoundCalibration | None) -> "Posterior":
+        """The same members and draws, calibrated in another way."""
+        changed = Posterior(self.members, self.standardizer, self.seed, self.num_draws, calibration)
+        changed._cache = self._cache
+        return changed
+
+    def calibrated(self, name: str, unseen: Table, seed: int) -> "Posterior":
+        """The same, set right in the named way by rows that no member was fitted to; the seed is the one they had."""
+        plain = self.with_calibration(None)
+        return self.with_calibration(CALIBRATIONS[name].find(plain, unseen, seed))
 
     @property
     def likelihood(self) -> Likelihood:
@@ -93,17 +115,25 @@ class Posterior:
 
     def log_density(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """ln of the mean over draws of the density: one value a row, targets taken jointly."""
-        return self._mixed(inputs, targets, lambda parts, rows: log_mean_exp(parts.log_density(rows).sum(-1)))
+        return self.over_rows(inputs, targets, lambda parts, rows: log_mean_exp(parts.log_density(rows).sum(-1)))
+
+    def log_densities(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """The same of each target by itself: (rows, targets)."""
+        return self.over_rows(inputs, targets, lambda parts, rows: log_mean_exp(parts.log_density(rows)))
 
     def log_cell(self, inputs: np.ndarray, targets: np.ndarray, width: np.ndarray | float) -> np.ndarray:
         """ln of the probability that y, rounded to multiples of `width`, is the target: one value a row."""
-        return self._mixed(
+        return self.over_rows(
             inputs, targets, lambda parts, rows: log_mean_exp(cell_log_probability(parts, rows, width).sum(-1))
         )
 
     def cdf(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """P(y <= targets): (rows, targets)."""
-        return self._mixed(inputs, targets, mixed_cdf)
+        return self.over_rows(inputs, targets, self._mixed_cdf)
+
+    def _mixed_cdf(self, components: Components, values: np.ndarray) -> np.ndarray:
+        cdf = mixed_cdf(components, values)
+        return cdf if self.calibration is None else self.calibration.cdf(components, values, cdf)
 
     def compare(self, inputs: np.ndarray, targets: np.ndarray) -> "Comparison":
         """Everything that scores are made of, in one pass over the draws."""
@@ -111,15 +141,16 @@ class Posterior:
         for components in self._components(inputs, self.num_draws, ()):
             rows = targets[start : start + components.mean.shape[1]]
             variance = components.mean.var(0) + components.var.mean(0)
-            density, cdf = log_mean_exp(components.log_density(rows)), mixed_cdf(components, rows)
-            below = mixed_cdf(components, rows - 1) if components.is_discrete else cdf
+            density, cdf = log_mean_exp(components.log_density(rows)), self._mixed_cdf(components, rows)
+            below = self._mixed_cdf(components, rows - 1) if components.is_discrete else cdf
             parts.append((components.mean.mean(0), np.sqrt(variance), density, cdf, below))
             start += len(rows)
         return Comparison(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _mixed(
+    def over_rows(
         self, inputs: np.ndarray, targets: np.ndarray, answer: Callable[[Components, np.ndarray], np.ndarray]
     ) -> np.ndarray:
+        """Whatever is to be said of the draws' distributions at known targets, some rows at a time."""
         parts, start = [], 0
         for components in self._components(inputs, self.num_draws, ()):
             rows = targets[start : start + components.mean.shape[1]]
@@ -129,10 +160,10 @@ class Posterior:
 
     def quantiles(self, inputs: np.ndarray, levels: np.ndarray) -> np.ndarray:
         """Quantiles of the predictive mixture, levels on the last axis. They cannot cross."""
-        parts = []
-        for components in self._components(inputs, self.num_draws, ()):
-            parts.append(mixed_quantiles(components, levels))
-        return np.concatenate(parts)
+        found = mixed_quantiles if self.calibration is None else self.calibration.quantiles
+        if self.calibration is not None and (complaint := self.calibration.complaint(levels)) is not None:
+            warnings.warn(complaint, FitWarning, stacklevel=3)
+        return np.concatenate([found(part, levels) for part in self._components(inputs, self.num_draws, ())])
 
     def regions(self, inputs: np.ndarray, coverage: float) -> list[list[np.ndarray]]:
         """Highest-density regions, a list of targets for each row: (intervals, 2) each."""
@@ -201,8 +232,18 @@ class Posterior:
     def _components(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Iterator[Components]:
         """Chunks over rows of the draws' predictive distributions."""
         location, scale = self.standardizer.target_mean, self.standardizer.target_scale
+        calibration, start = self.calibration, 0
+        is_own = not stream and num_draws == self.num_draws
+        moves_others = calibration is not None and calibration.moves_draws and not is_own
+        center = self.mean_std(inputs)[0] if moves_others else None  # of the draws behind every answer
         for outputs, values in self._functions(inputs, num_draws, stream):
-            yield self.likelihood.components(outputs, values, location, scale)
+            if calibration is None:
+                yield self.likelihood.components(outputs, values, location, scale)
+                continue
+            parts = self.likelihood.components(calibration.outputs(outputs), values, location, scale)
+            stop = start + parts.mean.shape[1]
+            yield calibration.components(parts, parts.mean.mean(0) if center is None else center[start:stop])
+            start = stop
 
     def _functions(
         self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]

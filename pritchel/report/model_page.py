@@ -117,6 +117,8 @@ def _fit(page: Page, model: TableModel) -> None:
             page.text(report.complaint)
     if estimator.noise_report_ is not None:
         page.text(f"Noise: {estimator.noise_report_}.")
+    if estimator.calibration_ is not None:
+        page.text(f"Calibration: {estimator.calibration_}.")
     picture = figures.fit_trace(estimator.elbo_)
     page.figure(picture, "Line plot of the evidence lower bound against training steps.")
     if estimator.is_collapsed_:
