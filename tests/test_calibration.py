@@ -93,13 +93,16 @@ def test_spread_moves_every_answer_but_the_mean(fitted, table):
     )
 
 
-def test_a_temperature_is_a_power_of_each_draws_probabilities(classes, table):
+def test_a_temperature_moves_draws_with_their_mixture(classes, table):
     X = rows_like(table[0], 6)
     plain = classes.posterior_
     warmer = plain.with_calibration(Temperature(np.array([2.0]), 9, 0))
     before, after = plain.sample_functions(X, 4, 3), warmer.sample_functions(X, 4, 3)
-    power = np.sqrt(before)
-    np.testing.assert_allclose(after, power / power.sum(1, keepdims=True), rtol=1e-9)
+    moved = before / np.sqrt(plain.mean_std(X)[0])[..., None]
+    np.testing.assert_allclose(after, moved / moved.sum(1, keepdims=True), rtol=1e-9)
+    one = tiny(HorseshoeClassifier, training__num_steps=5, num_draws=1).fit(table[0], table[1] > 10).posterior_
+    alone, cooler = one.mean_std(X)[0], one.with_calibration(Temperature(np.array([0.5]), 9, 0)).mean_std(X)[0]
+    np.testing.assert_allclose(cooler, alone**2 / (alone**2).sum(1, keepdims=True), rtol=1e-9)  # of one, its power
     assert np.all(warmer.entropies(X).aleatoric > plain.entropies(X).aleatoric)
 
 
@@ -108,8 +111,8 @@ def test_a_temperature_is_a_power_of_each_draws_probabilities(classes, table):
 
 def made_up(posterior, X, seed=0):
     """Targets that a posterior is right about, one draw of a component a row."""
-    samples = posterior.sample_targets(X, 100, seed)
-    return samples[np.arange(len(X)), :, np.random.default_rng(seed).integers(100, size=len(X))]
+    samples = posterior.sample_targets(X, 200, None)
+    return samples[np.arange(len(X)), :, np.random.default_rng(seed).integers(200, size=len(X))]
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.7])
@@ -127,7 +130,13 @@ def test_the_temperature_of_made_up_labels_is_found(classes, table, temperature)
     posterior = classes.posterior_
     y = made_up(posterior.with_calibration(Temperature(np.array([temperature]), 9, 0)), X)
     found = Temperature.find(posterior, Table(X, y, np.ones(2000)), 0)
-    assert abs(np.log(found.values[0] / temperature)) < 0.15
+
+    def log_likelihood(away):
+        other = Temperature(np.array([temperature * np.exp(away)]), 9, 0)
+        return posterior.with_calibration(other).log_densities(X, y).sum()
+
+    information = (2 * log_likelihood(0.0) - log_likelihood(0.1) - log_likelihood(-0.1)) / 0.1**2
+    assert abs(np.log(found.values[0] / temperature)) < 4 / np.sqrt(information) < 0.3
 
 
 def test_a_few_rows_do_little_harm(fitted, table):

@@ -82,6 +82,10 @@ class Posterior:
         changed._cache = self._cache
         return changed
 
+    def with_draws(self, num_draws: int) -> "Posterior":
+        """The same, answering from another number of draws."""
+        return Posterior(self.members, self.standardizer, self.seed, num_draws, self.calibration)
+
     def calibrated(self, name: str, unseen: Table, seed: int) -> "Posterior":
         """The same, set right in the named way by rows that no member was fitted to; the seed is the one they had."""
         plain = self.with_calibration(None)
@@ -235,14 +239,13 @@ class Posterior:
         calibration, start = self.calibration, 0
         is_own = not stream and num_draws == self.num_draws
         moves_others = calibration is not None and calibration.moves_draws and not is_own
-        center = self.mean_std(inputs)[0] if moves_others else None  # of the draws behind every answer
+        center = self.with_calibration(None).mean_std(inputs)[0] if moves_others else None  # of those behind answers
         for outputs, values in self._functions(inputs, num_draws, stream):
-            if calibration is None:
-                yield self.likelihood.components(outputs, values, location, scale)
-                continue
-            parts = self.likelihood.components(calibration.outputs(outputs), values, location, scale)
-            stop = start + parts.mean.shape[1]
-            yield calibration.components(parts, parts.mean.mean(0) if center is None else center[start:stop])
+            parts = self.likelihood.components(outputs, values, location, scale)
+            stop = start + outputs.shape[1]
+            if calibration is not None:
+                parts = calibration.components(parts, parts.mean.mean(0) if center is None else center[start:stop])
+            yield parts
             start = stop
 
     def _functions(

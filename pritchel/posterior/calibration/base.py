@@ -19,6 +19,7 @@ from pritchel.settings import Settings
 SMALLEST, LARGEST = 0.05, 20.0  # factors and temperatures
 PULL = 5.0  # rows' worth of a wish to leave predictions as they are: ten rows can do little harm
 MAX_ROWS = 2000  # that a factor is found from
+TAIL = 1e-6  # beyond these levels distribution functions have few digits, and intervals are stretched instead
 NO_CHANGE = 1.05  # up to a factor of this, predictions are said to have been about right
 UNSEEN = "that no member was fitted to"
 
@@ -29,7 +30,7 @@ class FoundCalibration(ABC):
 
     kind: ClassVar[str]
     is_for: ClassVar[str]  # targets that it suits, in words
-    moves_draws: ClassVar[bool] = False  # towards the predictive mean, or away
+    moves_draws: ClassVar[bool] = False  # towards the mean of all, or away
     values: np.ndarray
     num_rows: int
     seed: int  # that chose them
@@ -51,10 +52,6 @@ class FoundCalibration(ABC):
     @abstractmethod
     def __str__(self) -> str: ...
 
-    def outputs(self, outputs: np.ndarray) -> np.ndarray:
-        """The network's outputs as they count."""
-        return outputs
-
     def components(self, parts: Components, center: np.ndarray) -> Components:
         """The draws' distributions as they count; `center` is the mean of all draws behind answers."""
         return parts
@@ -66,6 +63,27 @@ class FoundCalibration(ABC):
     def cdf(self, parts: Components, values: np.ndarray, cdf: np.ndarray) -> np.ndarray:
         """The level whose quantile a value is, where the mixture's distribution function has `cdf`."""
         return cdf
+
+    @property
+    def power(self) -> float:
+        """Of the mixture's probabilities, by which those of every draw are multiplied."""
+        return 0.0
+
+    @property
+    def factor(self) -> np.ndarray | float:
+        """What the spread of predictions is multiplied by."""
+        return 1.0
+
+    def own_levels(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Levels of the mixture whose quantiles are the answers, (targets or 1, levels), and what to add to those.
+
+        That is in widths of the mixture's interval of all but `2 * TAIL`, with a sign.
+        """
+        return levels[None], np.zeros((1, len(levels)))
+
+    def steps(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Coverages in rising order, and how far intervals of up to each reach, (targets, steps); None: as they are."""
+        return None
 
     def complaint(self, levels: np.ndarray) -> str | None:
         """What is wrong with quantiles at these levels, and what to do; None: nothing."""

@@ -5,10 +5,9 @@ import math
 import numpy as np
 
 from pritchel.model.likelihoods.base import Components
-from pritchel.posterior.calibration.base import UNSEEN, FoundCalibration, calibration
+from pritchel.posterior.calibration.base import TAIL, UNSEEN, FoundCalibration, calibration
 from pritchel.posterior.mixture import mixed_cdf, mixed_quantiles
 
-TAIL = 1e-6  # beyond these levels distribution functions have few digits, and intervals are stretched instead
 ROUNDING = 1e-9
 
 
@@ -47,18 +46,21 @@ class Conformal(FoundCalibration):
         if values.dtype != np.float64 or not np.all((values >= 0) & (values < 1e6)) or not np.all(values[-1] > 0):
             raise ValueError("its calibration has scores, or weights, that no rows have")
 
-    def quantiles(self, parts, levels):
-        """The ends of intervals: a level stands for the coverage that it leaves as much above as below."""
+    def own_levels(self, levels):
+        """A level stands for the interval that leaves as much above as below."""
         side = np.sign(levels - 0.5)
         reach = np.stack([self._reach(target, np.abs(2 * levels - 1)) for target in range(len(self.values) - 1)])
-        own = 0.5 + side * np.minimum(reach, 0.5 - TAIL)
+        return 0.5 + side * np.minimum(reach, 0.5 - TAIL), side * np.maximum(reach - 0.5, 0.0)
+
+    def quantiles(self, parts, levels):
+        """The ends of intervals."""
+        own, beyond = self.own_levels(levels)
         found = mixed_quantiles(parts, own.ravel()).reshape(*parts.mean.shape[1:], *own.shape)
         ends = np.stack([found[:, target, target] for target in range(len(own))], 1)
-        beyond = np.maximum(reach - 0.5, 0.0)
         if not beyond.any():
             return ends
         low, high = np.moveaxis(_widest(parts), -1, 0)
-        return ends + side * beyond * (high - low)[..., None]
+        return ends + beyond * (high - low)[..., None]
 
     def cdf(self, parts, values, cdf):
         """A value is inside the interval of some coverage if and only if its level is."""
@@ -84,23 +86,26 @@ class Conformal(FoundCalibration):
         words = (f"the model's own of {2 * own:.1%}" if own < 0.5 else "wider than any of the model's" for own in reach)
         return f"conformal, found from {self.num_rows:,} rows {UNSEEN}: intervals of 90 % are {', '.join(words)}"
 
+    def steps(self):
+        """The share of rows, of all and one more, whose scores are as small."""
+        order = np.argsort(self.values[:-1], kind="stable")
+        filled = np.cumsum(self.values[-1][order], axis=1)
+        return filled / (filled[:, -1:] + 1), np.take_along_axis(self.values[:-1], order, 1)
+
     def _reach(self, target: int, coverage: np.ndarray) -> np.ndarray:
         """Scores that intervals reach to: (coverages,)."""
-        order = np.argsort(self.values[target], kind="stable")
-        scores, filled = self.values[target, order], np.cumsum(self.values[-1, order])
-        needed = coverage * (filled[-1] + 1)
-        place = np.searchsorted(filled, needed - ROUNDING * filled[-1])
+        covered, scores = (part[target] for part in self.steps())
+        place = np.searchsorted(covered, coverage - ROUNDING)
         known = scores[np.minimum(place, len(scores) - 1)]
         reach = np.where(place < len(scores), known, np.maximum(known, 0.5 * coverage))
         return np.where(coverage < ROUNDING, 0.0, reach)  # the median stays
 
     def _covered(self, target: int, own: np.ndarray) -> np.ndarray:
         """The least coverage, or just above it, whose interval reaches to the given scores."""
-        order = np.argsort(self.values[target], kind="stable")
-        filled = np.concatenate([[0.0], np.cumsum(self.values[-1, order])])
-        place = np.searchsorted(self.values[target, order], own, side="left")
-        least = filled[place] / (filled[-1] + 1) + ROUNDING
-        return np.minimum(np.where(place < len(order), least, np.maximum(least, 2 * own)), 1.0)
+        covered, scores = (part[target] for part in self.steps())
+        place = np.searchsorted(scores, own, side="left")
+        least = np.concatenate([[0.0], covered])[place] + 2 * ROUNDING
+        return np.minimum(np.where(place < len(scores), least, np.maximum(least, 2 * own)), 1.0)
 
 
 def _scores(parts: Components, values: np.ndarray, cdf: np.ndarray | None = None) -> np.ndarray:

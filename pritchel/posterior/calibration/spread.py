@@ -42,6 +42,11 @@ class Spread(FoundCalibration):
         """A factor a target."""
         check_factors(self.values, num_targets)
 
+    @property
+    def factor(self):
+        """As found."""
+        return self.values
+
     def components(self, parts, center):
         """Drawn together, or apart."""
         return SpreadComponents(parts, center, self.values)

@@ -1,7 +1,9 @@
 """One power of the probabilities of classes."""
 
 import numpy as np
+from scipy import special
 
+from pritchel.model.likelihoods.categorical import ClassComponents
 from pritchel.posterior.calibration.base import (
     UNSEEN,
     FoundCalibration,
@@ -15,14 +17,16 @@ from pritchel.posterior.calibration.base import (
 
 @calibration
 class Temperature(FoundCalibration):
-    r"""$\mathrm{softmax}(f/T)$ of every draw: of its probabilities the power $1/T$, made to add up to one.
+    r"""$p_d' \propto p_d\,\bar p^{\,1/T - 1}$: every draw's probabilities, moved with or against those of the mixture.
 
-    Each draw has its own, rather than their mixture, so that samples, functions and both kinds of uncertainty are still
-    those of one model. A class that was the likeliest by a hair need not stay so.
+    Where draws agree this is the power $1/T$ of them, made to add up to one: the usual temperature. Where they do not,
+    that would leave a mixture as undecided as its draws, however sure each; this makes them agree more, or less. They
+    are still draws of one model: samples, functions and both kinds of uncertainty follow.
     """
 
     kind = "temperature"
     is_for = "classes"
+    moves_draws = True
 
     @classmethod
     def suits(cls, likelihood):
@@ -43,9 +47,17 @@ class Temperature(FoundCalibration):
         """One temperature."""
         check_factors(self.values, 1)
 
-    def outputs(self, outputs):
-        """Divided by the temperature."""
-        return outputs / self.values[0]
+    @property
+    def power(self):
+        """None at a temperature of one."""
+        return 1 / float(self.values[0]) - 1
+
+    def components(self, parts, center):
+        """Moved with the mixture."""
+        least = np.finfo(float).tiny
+        logs = np.log(np.maximum(parts.mean, least)) + self.power * np.log(np.maximum(center, least))
+        probabilities = special.softmax(logs, axis=-1)
+        return ClassComponents(probabilities, probabilities * (1 - probabilities))
 
     def __str__(self) -> str:
         word = in_words(self.values[0], "too cautious", "too sure")
