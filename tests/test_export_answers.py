@@ -85,7 +85,6 @@ def test_noise_without_a_deviation_has_no_tails():
 
 
 CASES = {
-    "gaussian": {"likelihood": "gaussian"},
     "student_t": {"likelihood": StudentT(dof=2.5)},
     "auto": {"likelihood": "auto", "num_members": 2},
     "two targets": {"likelihood": "heteroscedastic", "targets": ("y", "z")},
@@ -162,9 +161,14 @@ def test_a_file_says_where_too_few_rows_promise(plain, frame, tmp_path):
         exported.quantiles({"x": [0.0], "w": [1.0]}, 0.999)
 
 
+@pytest.fixture(scope="module")
+def groups(frame):
+    return fitted(frame, ("group",))
+
+
 @pytest.mark.parametrize("temperature", [None, 0.4, 2.5])
-def test_probabilities_and_entropies_are_the_models(frame, tmp_path, temperature):
-    model = fitted(frame, ("group",))
+def test_probabilities_and_entropies_are_the_models(groups, frame, tmp_path, temperature):
+    model = groups
     if temperature is not None:
         model = with_calibration(model, Temperature(np.array([temperature]), 9, 0))
     inputs = encode_inputs(model.plan_, frame)
