@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pritchel.model.priors.gaussian import GaussianPrior
     from pritchel.model.priors.horseshoe import Horseshoe
     from pritchel.model.priors.regularized_horseshoe import RegularizedHorseshoe
+    from pritchel.posterior.calibration import Calibration
     from pritchel.posterior.convergence import SamplingReport
     from pritchel.posterior.diagnostics import CollapseWarning, FitWarning
     from pritchel.posterior.noise import NoiseReport
@@ -55,6 +56,7 @@ _HOMES = {
     "Family": "guide",
     "Training": "infer.options",
     "Sampling": "infer.options",
+    "Calibration": "posterior.calibration",
     "SamplingReport": "posterior.convergence",
     "NoiseReport": "posterior.noise",
     "Progress": "infer.trial",
@@ -66,6 +68,7 @@ _HOMES = {
 
 __all__ = [
     "AdaptiveNoise",
+    "Calibration",
     "Categorical",
     "CollapseWarning",
     "DynamicsModel",

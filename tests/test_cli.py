@@ -90,7 +90,9 @@ def test_every_argument_of_the_estimator_is_an_option():
     arguments = set(HorseshoeClassifier().get_params())
     for name, kind in LIKELIHOODS.items():
         arguments |= set() if kind.kind.has_classes else set(HorseshoeRegressor(likelihood=name).get_params())
-    of_python = {"random_state", "progress", "checkpoint", "warm_start", "training", "sampling", "family__name"}
+    arguments |= set(HorseshoeRegressor(calibration="spread").get_params())
+    of_python = {"random_state", "progress", "checkpoint", "warm_start", "training", "sampling"}
+    of_python |= {"family__name", "calibration__name"}
     assert arguments - offered == of_python
     assert offered <= arguments
     assert len({option.flag for option in ESTIMATOR_OPTIONS}) == len(ESTIMATOR_OPTIONS)

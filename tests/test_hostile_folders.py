@@ -31,7 +31,7 @@ def frame() -> pd.DataFrame:
 @pytest.fixture(scope="module", params=["numbers", "classes"])
 def saved(request, frame, tmp_path_factory):
     is_number = request.param == "numbers"
-    estimator = tiny(**SMALL) if is_number else tiny(HorseshoeClassifier, **SMALL)
+    estimator = tiny(calibration="spread", **SMALL) if is_number else tiny(HorseshoeClassifier, **SMALL)
     model = TableModel(estimator, holdout=0.2, drop=["z" if is_number else "y"]).fit(frame, "y" if is_number else "z")
     return read_folder(model.save(tmp_path_factory.mktemp("hostile") / "m"))
 

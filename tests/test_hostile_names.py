@@ -87,7 +87,7 @@ def test_onnx_takes_columns_of_any_name(tmp_path, kind):
     session = runtime.InferenceSession(str(path))
     first, _ = session.run(None, {name: frame[[name]].to_numpy() for name in COLLIDING})
     mean = model.estimator_.posterior_.mean_std(encode_inputs(model.plan_, frame))[0]
-    np.testing.assert_allclose(first, mean, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(first, mean[:, 0] if kind == "numbers" else mean, rtol=1e-4, atol=1e-4)
     names = [node.name for node in session.get_outputs()]
     assert names == (
         ["predicted_predicted_mean", "predicted_sd"]

@@ -10,8 +10,18 @@ from pritchel.tables.judgement import judge
 RIGHT = (0.51, 0.79, 0.91, 0.95)
 
 
-def told(coverage=RIGHT, num_rows=400, is_sampled=False, has_counts=False, log_likelihood=-1.0, spell=str, beside=()):
+def told(
+    coverage=RIGHT,
+    num_rows=400,
+    is_sampled=False,
+    has_counts=False,
+    log_likelihood=-1.0,
+    spell=str,
+    beside=(),
+    found=None,
+):
     estimator = SimpleNamespace(
+        calibration_=found,
         sampling_report_=SimpleNamespace(chains=("one",) if is_sampled else ()),
         posterior_=SimpleNamespace(likelihood=SimpleNamespace(has_counts=has_counts)),
     )
@@ -42,10 +52,15 @@ def test_intervals_that_do_not(coverage, is_sampled, expected, advice):
     (sentence,) = told(coverage, is_sampled=is_sampled)
     assert expected in sentence
     assert advice in sentence
+    assert "sets them right: calibration='spread'" in sentence
+    (calibrated,) = told(coverage, is_sampled=is_sampled, found="spread 0.71")
+    assert advice in calibrated
+    assert "calibration" not in calibrated
 
 
 def test_advice_is_spelled_for_the_command_line():
     assert "--num-warmup 600" in told((0.70, 0.92, 0.97, 0.99), is_sampled=True, spell=as_flag)[0]
+    assert "--calibration spread" in told((0.70, 0.92, 0.97, 0.99), spell=as_flag)[0]
     assert "--inference sampled" in told((0.70, 0.92, 0.97, 0.99), spell=as_flag)[0]
 
 

@@ -10,7 +10,7 @@ from pritchel import cores
 from pritchel.data.dataset import prepare
 from pritchel.guide.prune_rule import prune_probabilities, surviving_units
 from pritchel.model.likelihoods.continuous import FAR_FROM_FEW, StudentComponents, nearly_student_cdf
-from pritchel.posterior import diagnostics, predict
+from pritchel.posterior import blocks, diagnostics, predict
 from pritchel.posterior.draws import weight_block
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile, mixed_quantiles
 from tests.conftest import tiny
@@ -87,12 +87,12 @@ def test_predictions_repeat_and_do_not_depend_on_company(fitted, table, monkeypa
     np.testing.assert_allclose(alone, np.array(whole)[:, :4], rtol=1e-12)
     density, quantiles = fitted.log_prob(X, y), fitted.predict_quantiles(X)
     monkeypatch.setattr(predict, "MAX_CHUNK_FLOATS", 2000)
-    monkeypatch.setattr(predict, "MAX_CACHED_BYTES", 0)
+    monkeypatch.setattr(blocks, "MAX_CACHED_BYTES", 0)
     fresh = tiny().fit(X, y)
     np.testing.assert_allclose(fresh.predict(X, return_std=True), whole, rtol=1e-12)
     np.testing.assert_allclose(fresh.log_prob(X, y), density, rtol=1e-10)
     np.testing.assert_allclose(fresh.predict_quantiles(X), quantiles, rtol=1e-7)
-    assert not fresh.posterior_._cache
+    assert not fresh.posterior_._blocks._cache
 
 
 def test_answers_are_the_same_on_any_number_of_cores(fitted, table, monkeypatch):

@@ -27,7 +27,7 @@ from pritchel.serial import FileError
 def test_constructors_have_about_fifteen_arguments_each_with_a_name():
     for kind in (HorseshoeRegressor, HorseshoeClassifier):
         parameters = list(inspect.signature(kind).parameters.values())
-        assert 14 <= len(parameters) <= 18
+        assert 14 <= len(parameters) <= 19
         assert all(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in parameters)
         assert all(parameter.annotation is not inspect.Parameter.empty for parameter in parameters)
 

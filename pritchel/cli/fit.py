@@ -220,6 +220,7 @@ def _facts(model: Any, output: Path) -> dict[str, Any]:
         "units_kept": estimator.units_kept_.tolist(),
         "inference": str(estimator.sampling_report_),
         "noise": None if estimator.noise_report_ is None else str(estimator.noise_report_),
+        "calibration": None if estimator.calibration_ is None else str(estimator.calibration_),
         "is_collapsed": estimator.is_collapsed_,
         "is_interrupted": model.is_interrupted,
         **model.notes_,
@@ -241,6 +242,8 @@ def _print(facts: dict[str, Any]) -> None:
         put(f"Network {index + 1}: hidden units in use {layers}")
     if facts["noise"] is not None:
         put(f"Noise: {facts['noise']}.")
+    if facts["calibration"] is not None:
+        put(f"Calibration: {facts['calibration']}.")
     if facts.get("scores"):
         console().print(scores_table(facts, f"On {rows_scored(facts)}"))
         for verdict in facts["verdicts"]:

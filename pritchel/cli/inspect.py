@@ -48,6 +48,7 @@ def describe(model: Any, folder: str) -> dict[str, Any]:
         "status": fitted["status"],
         "inference": str(model.estimator_.sampling_report_),
         "noise": None if model.estimator_.noise_report_ is None else str(model.estimator_.noise_report_),
+        "calibration": None if model.estimator_.calibration_ is None else str(model.estimator_.calibration_),
         "is_collapsed": fitted["is_collapsed"],
         "importances": model.notes_.get("importances", []),
         "notes": model.notes_,
@@ -78,6 +79,8 @@ def show(facts: dict[str, Any]) -> None:
     put(_sentence(facts["inference"]))
     if facts["noise"] is not None:
         put(f"Noise: {facts['noise']}.")
+    if facts["calibration"] is not None:
+        put(f"Calibration: {facts['calibration']}.")
     if facts["is_collapsed"]:
         put("The fit is no better than the constant predictor, on its own rows or on rows left out of it.")
     _show_importances(facts["importances"])

@@ -42,6 +42,7 @@ def _yes_no_auto(text: str) -> Any:
 
 
 NETWORK, PRIOR, TRAINING, SAMPLING = "Network and posterior", "Priors", "Training", "Sampling"
+CALIBRATION = "Calibration"
 ESTIMATOR_OPTIONS = (
     EstimatorOption("hidden", _numbers, "Units offered in each hidden layer, as in 100,100.", NETWORK),
     EstimatorOption("family", str, "structured, semi_structured, factorized, tied or vmg.", NETWORK),
@@ -96,6 +97,13 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("sampling__num_samples", int, "Iterations from which draws are kept.", SAMPLING),
     EstimatorOption("sampling__num_leapfrogs", int, "Mean leapfrog steps, each a gradient, in an iteration.", SAMPLING),
     EstimatorOption("sampling__target_acceptance", float, "Acceptance that the step size is chosen for.", SAMPLING),
+    EstimatorOption(
+        "calibration",
+        str,
+        "On rows kept from the fit: spread (one factor) or conformal (sure intervals); for classes temperature.",
+        CALIBRATION,
+    ),
+    EstimatorOption("calibration__unseen_fraction", float, "The part of the rows that it keeps.", CALIBRATION),
     EstimatorOption("n_jobs", int, "Members fitted at a time; default: all cores.", TRAINING),
 )
 

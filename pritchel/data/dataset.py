@@ -17,6 +17,18 @@ class Dataset(NamedTuple):
         return Dataset(*(part[rows] for part in self))
 
 
+class Table(NamedTuple):
+    """Distinct rows in float64 and their own units; each counts `weights` times."""
+
+    inputs: np.ndarray  # (rows, features)
+    targets: np.ndarray  # (rows, outputs)
+    weights: np.ndarray  # (rows,)
+
+    def take(self, rows: np.ndarray) -> "Table":
+        """Some of the rows."""
+        return Table(*(part[rows] for part in self))
+
+
 class Standardizer(NamedTuple):
     """Location and scale of inputs and targets, and the way there and back."""
 
@@ -76,6 +88,18 @@ def _location_scale(columns: np.ndarray, weights: np.ndarray) -> tuple[np.ndarra
     return mean, np.where(is_constant, 1.0, scale)
 
 
+def distinct_rows(inputs: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None = None) -> Table:
+    """The rows of a float64 table with equal ones merged, whatever their order; those of weight zero are gone.
+
+    A row given twice and a row of weight two are then the same, bit for bit.
+    """
+    weights = np.ones(len(inputs)) if sample_weight is None else sample_weight
+    table = np.column_stack([inputs, targets])[weights > 0]
+    distinct, member = np.unique(table, axis=0, return_inverse=True)
+    weights = np.bincount(member.ravel(), weights[weights > 0])
+    return Table(distinct[:, : inputs.shape[1]], distinct[:, inputs.shape[1] :], weights)
+
+
 def prepare(
     inputs: np.ndarray,
     targets: np.ndarray,
@@ -85,16 +109,11 @@ def prepare(
     scale_targets: bool = True,
     input_limit: float | None = None,
 ) -> tuple[Dataset, Standardizer]:
-    """Standardize a float64 table (by itself, unless told how) and merge its equal rows, whatever their order.
+    """Standardize the distinct rows of a float64 table, by themselves unless told how.
 
     Targets are left in their own units unless `scale_targets`; `input_limit` is that of `Standardizer.of`.
-    A row given twice and a row of weight two are then the same problem, bit for bit; rows of weight zero are gone.
     """
-    weights = np.ones(len(inputs)) if sample_weight is None else sample_weight
-    table = np.column_stack([inputs, targets])[weights > 0]
-    distinct, member = np.unique(table, axis=0, return_inverse=True)
-    weights = np.bincount(member.ravel(), weights[weights > 0])
-    inputs, targets = distinct[:, : inputs.shape[1]], distinct[:, inputs.shape[1] :]
+    inputs, targets, weights = distinct_rows(inputs, targets, sample_weight)
     standardizer = standardizer or Standardizer.of(inputs, targets, weights, scale_targets, input_limit)
     scaled = (standardizer.scale_inputs(inputs), standardizer.scale_targets(targets), weights)
     return Dataset(*(part.astype(np.float32) for part in scaled)), standardizer

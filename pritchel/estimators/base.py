@@ -14,12 +14,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from pritchel import checks
 from pritchel.cores import num_cores
-from pritchel.data.dataset import Dataset, Standardizer, prepare
+from pritchel.data.dataset import Dataset, Standardizer, distinct_rows, prepare
+from pritchel.data.split import Unseen, leave_out
 from pritchel.estimators.fitted import FittedEstimator
 from pritchel.estimators.outcome import collapse, describe_fits, slower, usable_fits, warn_of_chains, warn_of_limits
 from pritchel.estimators.progress import progress_display
 from pritchel.estimators.remarks import table_remarks
 from pritchel.estimators.stragglers import leave_out_stragglers, mend_stragglers
+from pritchel.estimators.warm_start import require_same_network
 from pritchel.guide.member import Member
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.infer.members import MemberFit, fine_tune_members, fit_members
@@ -28,6 +30,7 @@ from pritchel.infer.sample import ChainResult, sample_members
 from pritchel.infer.trial import Execution, Stage
 from pritchel.model.likelihoods import LikelihoodSettings
 from pritchel.posterior import diagnostics
+from pritchel.posterior.calibration import Calibration
 from pritchel.posterior.convergence import report_sampling
 from pritchel.posterior.draws import max_draws
 from pritchel.posterior.noise import report_noise
@@ -47,6 +50,7 @@ class HorseshoeEstimator(FittedEstimator):
     training: Training | None
     inference: Any
     sampling: Sampling | None
+    calibration: str | Calibration | None
     num_members: int
     num_draws: int
     warm_start: bool
@@ -59,11 +63,17 @@ class HorseshoeEstimator(FittedEstimator):
     def likelihood_settings(self) -> LikelihoodSettings:
         """The likelihood that the estimator's arguments ask for."""
 
+    def calibration_settings(self) -> Calibration | None:
+        """How predictions are set right on rows of their own, in full; None: they are not."""
+        kind = self.likelihood_settings().kind
+        return None if self.calibration is None else Calibration.of(self.calibration, kind)
+
     def _row_weights(self, y: Any, weights: np.ndarray | None) -> np.ndarray | None:
         return weights
 
     def options(self) -> Options:
         """All options, checked; a ValueError says which will not do, and what would."""
+        self.calibration_settings()
         return Options.of(
             hidden=self.hidden,
             prior=self.prior,
@@ -87,10 +97,9 @@ class HorseshoeEstimator(FittedEstimator):
             checks.check_number("input_limit", self.input_limit, at_least=1)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         starts, standardizer = self._warm_start(targets.shape[1], options)
+        rows, unseen = self._split((inputs, targets, weights), seed, goes_on=bool(starts))
         data, standardizer = prepare(
-            inputs,
-            targets,
-            weights,
+            *rows,
             standardizer=standardizer,
             scale_targets=options.likelihood.kind.standardizes,
             input_limit=self.input_limit,
@@ -114,16 +123,26 @@ class HorseshoeEstimator(FittedEstimator):
         self.num_left_out_ = len(usable) - len(mended) + len(sampled) - len(fits)
         members = [fit.member for fit in fits]
         vars(self).update(describe_fits([fit.result for fit in fits]))
-        self.posterior_ = Posterior(members, standardizer, seed, int(self.num_draws))
+        plain = Posterior(members, standardizer, seed, int(self.num_draws))
+        self.posterior_ = plain if unseen is None else plain.calibrated(*unseen)
         self._train_data, self._worth = data, None
         self.sampling_report_ = report_sampling(members, chains, why, data)
         warn_of_chains(self.sampling_report_)
-        if members[0].guide.has_unit_scales() and not self.is_interrupted_:
-            elbo = None if chains else self.elbo_
-            warn_of_limits(self.units_kept_, members[0].offered, elbo, float(data.weights.sum()))
+        warn_of_limits(self, float(data.weights.sum()))
         self.noise_report_ = report_noise(self.posterior_, data)
-        self.is_collapsed_ = collapse(self.posterior_, data, options, seed, may_refit="interrupted" not in self.status_)
+        self.is_collapsed_ = collapse(plain, data, options, seed, may_refit="interrupted" not in self.status_)
         return self
+
+    def _split(self, table: Any, seed: int, goes_on: bool) -> tuple[Any, Unseen | None]:
+        """The rows to fit to, and those that calibration keeps from the fit; a fit that goes on keeps them too."""
+        calibration = self.calibration_settings()
+        if calibration is None:
+            return table, None
+        before = self.posterior_.calibration if goes_on else None
+        seed = seed if before is None else before.seed
+        has_classes = self.likelihood_settings().kind.has_classes
+        rows, unseen = leave_out(distinct_rows(*table), float(calibration.unseen_fraction), seed, has_classes)
+        return rows, Unseen(calibration.name, unseen, seed)
 
     def _num_classes(self) -> int:
         labels = self._labels()
@@ -245,22 +264,8 @@ class HorseshoeEstimator(FittedEstimator):
     def _warm_start(self, num_targets: int, options: Options) -> tuple[list[Member], Standardizer | None]:
         if not self.warm_start or not hasattr(self, "posterior_"):
             return [], None
-        members = self.posterior_.members
-        before = (members[0].guide.widths[0], self._num_targets, len(members), members[0].offered)
-        now = (self.n_features_in_, num_targets, options.num_members, options.hidden)
-        if before != now:
-            raise ValueError(
-                f"warm_start goes on from a fit with (features, targets, members, hidden) = {before}; this one has "
-                f"{now}. Set warm_start=False to start anew."
-            )
-        model = members[0].model
-        before = (type(model.prior), type(model.likelihood), model.activation, model.linear)
-        if before != (type(options.prior), options.likelihood.kind, options.activation, options.linear):
-            raise ValueError(
-                "warm_start goes on with the prior, likelihood, activation and linear path of the fit before it; set "
-                "warm_start=False to change them."
-            )
-        return members, self.posterior_.standardizer
+        require_same_network(self.posterior_, self.n_features_in_, num_targets, options)
+        return self.posterior_.members, self.posterior_.standardizer
 
     def _execution(self, num_fits: int, num_steps: int, checkpoint: Any = None, stage: Stage = "fitting") -> Any:
         n_jobs = int(self.n_jobs) if self.n_jobs is not None and self.n_jobs > 0 else num_cores()

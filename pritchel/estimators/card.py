@@ -4,11 +4,12 @@ from typing import Any
 
 from pritchel.folder import FORMAT_VERSION
 from pritchel.posterior.baselines import in_words
+from pritchel.posterior.calibration import FoundCalibration
 from pritchel.posterior.noise import NoiseReport, TargetNoise
 
 
-def card(spec: dict[str, Any]) -> str:
-    """The text of README.md for a model's spec."""
+def card(spec: dict[str, Any], calibration: FoundCalibration | None = None) -> str:
+    """The text of README.md for a model's spec and what its calibration came to."""
     fitted, table, notes = spec["fitted"], spec["table"], spec["notes"]
     lines = [f"# A {spec['estimator']} fitted with Pritchel {spec['versions']['pritchel']}", ""]
     if table is not None:
@@ -26,6 +27,8 @@ def card(spec: dict[str, Any]) -> str:
         )
     if fitted["noise_report"] is not None:
         lines.append(f"- Noise: {NoiseReport([TargetNoise(*target) for target in fitted['noise_report']])}")
+    if calibration is not None:
+        lines.append(f"- Calibration: {calibration}")
     lines += _scores(notes)
     lines += [
         "",

@@ -19,7 +19,8 @@ from pritchel.infer.options import Inference, Sampling, Training
 from pritchel.infer.trial import Progress
 from pritchel.model.likelihoods.categorical import Categorical
 from pritchel.model.priors import PriorSettings
-from pritchel.posterior.predict import Uncertainty
+from pritchel.posterior.answers import Uncertainty
+from pritchel.posterior.calibration import Calibration
 
 MAX_SHOWN = 12  # labels in a message
 
@@ -28,10 +29,13 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     """Bayesian neural network classification that starts wide and keeps only the units the data ask for.
 
     Two classes or more, labels of any type. Arguments and fitted attributes are those of
-    :class:`~pritchel.HorseshoeRegressor` but for the likelihood; besides those:
+    :class:`~pritchel.HorseshoeRegressor` but for the likelihood and the calibration; besides those:
 
     Parameters
     ----------
+    calibration : str or Calibration, optional
+        "temperature": one power of all probabilities, found from rows that no member is fitted to, a fifth of them; see
+        :class:`~pritchel.Calibration`. None: probabilities are the posterior's.
     class_weight : None, "balanced" or dict
         Weights of the labels, which multiply `sample_weight`.
     label_noise : float
@@ -68,6 +72,7 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         training: Training | None = None,
         inference: Inference = "auto",
         sampling: Sampling | None = None,
+        calibration: str | Calibration | None = None,
         num_members: int = 3,
         num_draws: int = 200,
         warm_start: bool = False,
@@ -87,6 +92,7 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         self.training = training
         self.inference = inference
         self.sampling = sampling
+        self.calibration = calibration
         self.num_members = num_members
         self.num_draws = num_draws
         self.warm_start = warm_start

@@ -80,6 +80,11 @@ class DynamicsModel(BaseEstimator):
                 "a DynamicsModel steps by the network's outputs, which must be mean differences: give its estimator "
                 f'likelihood="gaussian", "auto", "student_t" or "heteroscedastic"; got {kind.__name__}.'
             )
+        if estimator.calibration is not None:
+            raise ValueError(
+                "a DynamicsModel plans with the networks' own draws, which calibration does not reach: give its "
+                f"estimator calibration=None; got {estimator.calibration!r}."
+            )
         self.estimator_ = estimator.fit(network_inputs(states, actions, self.num_actions, self._angles), difference)
         self.num_features_ = states.shape[1]
         return self
@@ -171,6 +176,7 @@ class DynamicsModel(BaseEstimator):
             or not is_right
             or num_outputs != num_features
             or any(not 0 <= i < num_features for i in angles)
+            or estimator.calibration_ is not None
         ):
             raise ValueError("its states and actions do not fit its network")
         model = cls(num_actions=num_actions, angles=angles, estimator=unfitted(estimator))

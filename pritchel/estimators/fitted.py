@@ -16,6 +16,7 @@ from pritchel.estimators.typed import Seed, seed_of
 from pritchel.guide.member import Member
 from pritchel.guide.prune_rule import surviving_units_of
 from pritchel.posterior import diagnostics
+from pritchel.posterior.calibration import FoundCalibration
 from pritchel.posterior.convergence import SamplingReport
 from pritchel.posterior.evaluate import Evaluation, evaluate
 from pritchel.posterior.importance import Importance, importances
@@ -67,6 +68,12 @@ class FittedEstimator(NestedSettings, ABC):
         """Norm of every unit's expected weights (0: it has left), a list a member of an array a layer."""
         members = self._fitted_members()
         return [member.per_offered_unit(diagnostics.weight_norms(member)) for member in members]
+
+    @property
+    def calibration_(self) -> FoundCalibration | None:
+        """What calibration came to; its text says it in words. None: there is none."""
+        self._fitted_members()
+        return self.posterior_.calibration
 
     def known_rows(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Inputs and targets, (rows, targets), as `posterior_` takes them, checked."""

@@ -8,8 +8,10 @@ from pritchel.guide import Family
 from pritchel.infer.options import Sampling, Training
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.model.priors import PRIORS
+from pritchel.posterior.calibration import Calibration
 from pritchel.settings import Settings, of_kind
 
+BY_NAME: dict[str, Any] = {"family": Family, "calibration": Calibration}  # a text stands for their name
 OWN_DEFAULTS: dict[str, type[Settings]] = {"training": Training, "sampling": Sampling}
 
 
@@ -21,8 +23,8 @@ def settings_of(argument: str, value: Any) -> Settings | None:
         return OWN_DEFAULTS[argument]()
     if not isinstance(value, str):
         return None
-    if argument == "family":
-        return Family(value)
+    if argument in BY_NAME:
+        return BY_NAME[argument](value)
     registry = {"prior": PRIORS, "likelihood": LIKELIHOODS}.get(argument, {})
     return of_kind(registry, value, argument) if value in registry else None
 

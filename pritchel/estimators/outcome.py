@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pritchel.data.dataset import Dataset
+from pritchel.estimators.fitted import FittedEstimator
 from pritchel.infer.members import MemberFit, fit_members, hold_out
 from pritchel.infer.options import Options
 from pritchel.infer.trial import FitResult
@@ -59,11 +60,16 @@ def warn_of_chains(report: SamplingReport) -> None:
         warnings.warn(report.complaint, FitWarning, stacklevel=3)
 
 
-def warn_of_limits(kept: np.ndarray, offered: tuple[int, ...], elbo: np.ndarray | None, num_rows: float) -> None:
+def warn_of_limits(fitted: FittedEstimator, num_rows: float) -> None:
     """Say where the units offered, or the steps, were too few; no bound is looked at where chains went on from it."""
-    for remark in (width_remark(kept, offered), None if elbo is None else rising_remark(elbo, num_rows)):
-        if remark is not None:
-            warnings.warn(remark, FitWarning, stacklevel=3)
+    member = fitted.posterior_.members[0]
+    if fitted.is_interrupted_ or not member.guide.has_unit_scales():
+        return
+    remarks = [width_remark(fitted.units_kept_, member.offered)]
+    if not fitted.sampling_report_.chains:
+        remarks.append(rising_remark(fitted.elbo_, num_rows))
+    for remark in filter(None, remarks):
+        warnings.warn(remark, FitWarning, stacklevel=3)
 
 
 def _num_steps(result: FitResult) -> int:

@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pritchel import checks
@@ -19,7 +18,8 @@ from pritchel.infer.options import Inference, Sampling, Training
 from pritchel.infer.trial import Progress
 from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodSettings
 from pritchel.model.priors import PriorSettings
-from pritchel.posterior.predict import Uncertainty
+from pritchel.posterior.answers import Uncertainty
+from pritchel.posterior.calibration import Calibration
 from pritchel.settings import of_kind
 
 
@@ -63,6 +63,9 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         three minutes at most.
     sampling : Sampling, optional
         How the posteriors are sampled; None for the defaults of :class:`~pritchel.Sampling`.
+    calibration : str or Calibration, optional
+        Set predictions right on rows that no member is fitted to, a fifth of them: "spread" (wider or narrower around
+        the mean) or "conformal" (intervals are sure to hold what they promise); see :class:`~pritchel.Calibration`.
     num_members : int
         Independent fits whose predictive distributions are mixed; 1 for a single network to deploy.
     num_draws : int
@@ -70,8 +73,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     warm_start : bool
         Go on from the last fit instead of starting anew (with no second warm-up).
     n_jobs : int, optional
-        Members fitted at a time; None for as many as there are cores, or as `OMP_NUM_THREADS` allows: a worker of a
-        search with an `n_jobs` of its own keeps to its share.
+        Members fitted at a time; None for as many as there are cores, or as a search leaves to its worker.
     random_state : int, RandomState or None
         Fixes the fit and every prediction.
     progress : bool or callable
@@ -91,18 +93,12 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         The evidence lower bound at every step.
     posterior_ : Posterior
         The fitted predictive distribution.
-    status_ : list of str
-        How each member's fit ended.
-    num_skipped_steps_ : int
-        Steps skipped because they were not finite.
-    num_left_out_ : int
-        Members left out of the mixture, since they ended far behind the others.
+    status_, num_skipped_steps_, num_left_out_ : list of str, int, int
+        How each member's fit ended; steps skipped that were not finite; members left out, far behind the others.
     is_interrupted_ : bool
         Whether Ctrl-C cut the fit short.
-    sampling_report_ : SamplingReport
-        What inference was chosen and why, and how the chains went.
-    noise_report_ : NoiseReport or None
-        What the noise came to; None for counts.
+    sampling_report_, noise_report_, calibration_ : SamplingReport, NoiseReport or None, FoundCalibration or None
+        What inference was chosen and how the chains went; what noise and calibration came to. To print, or to read.
     is_collapsed_ : bool
         Whether the fit is no better than the constant predictor: on its own rows, or, where it may know them by
         heart, on rows left out.
@@ -135,6 +131,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         training: Training | None = None,
         inference: Inference = "auto",
         sampling: Sampling | None = None,
+        calibration: str | Calibration | None = None,
         num_members: int = 3,
         num_draws: int = 200,
         warm_start: bool = False,
@@ -153,6 +150,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         self.training = training
         self.inference = inference
         self.sampling = sampling
+        self.calibration = calibration
         self.num_members = num_members
         self.num_draws = num_draws
         self.warm_start = warm_start
@@ -269,10 +267,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
         themselves and answers are for one target in standard units.
         """
         checks.check_integer("n_samples", n_samples, at_least=1)
-        rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         table = self._check_inputs(X) if hasattr(self, "posterior_") else float_array(X)
-        components = prior_answers(self, table, n_samples, rng)
-        draws = np.moveaxis(components.sample(rng) if include_noise else components.mean, 0, -1)
+        draws = prior_answers(self, table, n_samples, include_noise, random_state)
         return self._shape(draws) if hasattr(self, "posterior_") else draws[:, 0]
 
     def __sklearn_tags__(self):

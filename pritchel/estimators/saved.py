@@ -21,6 +21,7 @@ from pritchel.estimators.saved_settings import pack_settings, unpack_settings
 from pritchel.estimators.schema import check_spec
 from pritchel.estimators.upgrade import upgraded
 from pritchel.folder import FORMAT_VERSION, SPEC, read_folder, require_free, write_folder
+from pritchel.posterior.calibration import CALIBRATIONS, FoundCalibration
 from pritchel.posterior.convergence import ChainReport, SamplingReport
 from pritchel.posterior.draws import max_draws
 from pritchel.posterior.noise import NoiseReport, TargetNoise
@@ -81,7 +82,7 @@ def save_estimator(
         "table": without_infinities(table),
         "notes": without_infinities(notes or {}),
     }
-    text = card({**spec, "notes": notes or {}})
+    text = card({**spec, "notes": notes or {}}, estimator.calibration_)
     _require_loadable(spec, packed)
     return write_folder(path, spec, packed, text, overwrite=overwrite)
 
@@ -166,8 +167,29 @@ def _fitted(estimator: Any, arrays: Arrays) -> dict[str, Any]:
         "units_kept": estimator.units_kept_.tolist(),
         "sampling_report": _plain(estimator.sampling_report_),
         "noise_report": _plain(estimator.noise_report_),
+        "calibration": _pack_calibration(posterior.calibration, arrays),
         "prune_reports": None if reports is None else [_plain(tuple(report)) for report in reports],
     }
+
+
+def _pack_calibration(found: FoundCalibration | None, arrays: Arrays) -> dict[str, Any] | None:
+    """Factors are in the spec, for all to read; the scores of many rows are an array."""
+    if found is None:
+        return None
+    values = encode(found.values if found.values.ndim > 1 else found.values.tolist(), arrays, "calibration")
+    return {"kind": found.kind, "values": values, "num_rows": found.num_rows, "seed": found.seed}
+
+
+def _unpack_calibration(packed: dict[str, Any] | None, posterior: Posterior, arrays: Arrays) -> Posterior:
+    """The posterior with the calibration that was found, seen to be one."""
+    if packed is None:
+        return posterior
+    found = CALIBRATIONS[packed["kind"]]
+    if not found.suits(type(posterior.likelihood)):
+        raise FileError("its calibration is of another kind than its targets")
+    calibration = found(np.asarray(decode(packed["values"], arrays), np.float64), packed["num_rows"], packed["seed"])
+    calibration.check(len(posterior.standardizer.target_mean))
+    return posterior.with_calibration(calibration)
 
 
 def _estimator(spec: dict[str, Any], arrays: Arrays) -> Any:
@@ -245,4 +267,4 @@ def _posterior(fitted: dict[str, Any], arrays: Arrays) -> Posterior:
         raise FileError(f"its number of draws, {num_draws}, is out of range: at most {max_draws(sizes):,} of this size")
     posterior = Posterior(members, standardizer, seed, num_draws)
     check_answers(posterior)
-    return posterior
+    return _unpack_calibration(fitted["calibration"], posterior, arrays)

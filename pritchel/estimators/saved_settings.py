@@ -9,11 +9,12 @@ from pritchel.guide import Family
 from pritchel.infer.options import Sampling, Training
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.model.priors import PRIORS
+from pritchel.posterior.calibration import Calibration
 from pritchel.serial import FileError
 from pritchel.settings import Settings
 
 NOT_SAVED = ("progress", "checkpoint", "warm_start")
-OTHERS: dict[str, Any] = {"family": Family, "training": Training, "sampling": Sampling}
+OTHERS: dict[str, Any] = {"family": Family, "training": Training, "sampling": Sampling, "calibration": Calibration}
 KINDS: tuple[dict[str, Any], ...] = (PRIORS, LIKELIHOODS, OTHERS)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from pritchel.folder import SPEC
 from pritchel.guide.member import Member
 from pritchel.posterior.baselines import BaselineScores
+from pritchel.posterior.calibration import CALIBRATIONS
 from pritchel.posterior.evaluate import LEVELS, ClassScores, TargetScores
 from pritchel.posterior.predictive_checks import PredictiveCheck
 from pritchel.serial import FileError
@@ -186,6 +187,7 @@ NOTES = parts(
 )
 CHAIN = sequence(number, whole, whole, whole, number, text)
 SAMPLING = sequence(one_of("variational", "sampled"), text, each(CHAIN), maybe(number), maybe(number))
+CALIBRATION = parts({"kind": one_of(*CALIBRATIONS), "values": anything, "num_rows": whole, "seed": whole})
 FITTED = parts(
     {
         "n_features_in": whole,
@@ -203,6 +205,7 @@ FITTED = parts(
         "units_kept": each(each(whole)),
         "sampling_report": SAMPLING,
         "noise_report": maybe(each(sequence(number, number, number, maybe(number), number))),
+        "calibration": maybe(CALIBRATION),
         "prune_reports": maybe(each(sequence(each(whole), each(whole), number, number))),
     },
     {"num_left_out": whole},

@@ -48,7 +48,14 @@ def upgraded(spec: dict[str, Any]) -> dict[str, Any]:
         spec = _from_2(spec)
     if spec["format_version"] < 4:
         spec = _from_3(spec)
-    return _from_4(spec) if spec["format_version"] < 5 else spec
+    if spec["format_version"] < 5:
+        spec = _from_4(spec)
+    return _from_5(spec) if spec["format_version"] < 6 else spec
+
+
+def _from_5(spec: dict[str, Any]) -> dict[str, Any]:
+    """Before there was calibration: there is none."""
+    return spec | {"fitted": spec["fitted"] | {"calibration": None}}
 
 
 def _from_4(spec: dict[str, Any]) -> dict[str, Any]:

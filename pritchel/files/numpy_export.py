@@ -3,166 +3,20 @@
 import base64
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy import special
 
 from pritchel.files.deployed import Deployed, columns_as_json
 from pritchel.files.expressions import as_source
+from pritchel.files.numpy_template import TEMPLATE
+from pritchel.posterior.calibration.base import TAIL
 from pritchel.tables.cells import MISSING_WORDS, is_plain_number
 from pritchel.writing import write_text
 
-# The body of the exported file. It must stay free of everything but numpy and the standard library.
-_TEMPLATE = '''"""Predicts {targets} from {num_columns} column(s). Written by Pritchel {version}; needs only numpy.
-
-    from {module} import predict
-    {call}        # NaN or None where a value is missing
-
-or, for a CSV file:  python {module}.py rows.csv > predictions.csv
-"""
-
-import base64
-import csv
-import io
-import json
-import re
-import sys
-
-import numpy as np
-
-SPEC = json.loads({spec!r})
-BLOCK_ROWS = 1000
-
-
-def encode(columns):
-    """Inputs of the network from a mapping of column names to values."""
-    absent = [column["name"] for column in SPEC["columns"] if column["name"] not in columns]
-    if absent:
-        raise ValueError("missing column(s): " + ", ".join(absent))
-    numbers, marks, categories = [], [], []
-    for column in SPEC["columns"]:
-        cells = [_cell(value) for value in columns[column["name"]]]
-        if column["kind"] == "category":
-            known = {{_key(text): text for text in reversed(column["categories"])}}
-            known.update({{text: text for text in column["categories"]}})
-            texts = [column["missing"] if cell is None else _text(cell) for cell in cells]
-            texts = np.asarray([known.get(text, known.get(_key(text))) for text in texts], dtype=object)
-            categories += [texts == category for category in column["categories"]]
-            continue
-        floats = np.asarray([_number(cell, column) for cell in cells], float)
-        is_missing = np.isnan(floats)
-        numbers.append(np.where(is_missing, column["fill"], floats))
-        if column["is_missing_marked"]:
-            marks.append(is_missing)
-    return np.column_stack(numbers + marks + categories).astype(float)
-
-
-def _cell(value):
-    """A cell without the space around it; None where it is missing."""
-    if isinstance(value, str):
-        value = value.strip()
-        return None if value in SPEC["missing_words"] else value
-    return None if value is None or value != value or value in SPEC["missing_numbers"] else value
-
-
-def _text(value):
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _key(text):
-    """The same for two ways to write one category: TRUE and True, 1 and 1.0."""
-    if re.fullmatch(r"[+-]?\\d+[.]0+", text):
-        return text.partition(".")[0]
-    return text.lower() if text.lower() in ("true", "false") else text
-
-
-def _number(cell, column):
-    if not isinstance(cell, str):
-        return np.nan if cell is None else float(cell)
-    if column["spelling"] == "truth" and cell.lower() in ("true", "false"):
-        return float(cell.lower() == "true")
-    if column["spelling"] in ("point", "comma") and re.fullmatch(column["pattern"], cell):
-        decimal = "." if column["spelling"] == "point" else ","
-        bare = "".join(part for part in cell if part in "+-eE" + decimal or part.isdigit())
-        return float(bare.replace(",", "."))
-    if column["spelling"] == "comma":
-        raise ValueError("column " + repr(column["name"]) + " must hold numbers; got " + repr(cell))
-    return float(cell)
-
-
-def predict(columns):
-    """{answers}."""
-    arrays = _arrays()
-    inputs = (encode(columns) - arrays["input_mean"]) / arrays["input_scale"]
-    parts = [_block(inputs[start : start + BLOCK_ROWS], arrays) for start in range(0, len(inputs), BLOCK_ROWS)]
-    first, second = (np.concatenate(part) for part in zip(*parts))
-    return first, second
-
-
-def _block(inputs, arrays):
-    outputs = []
-    for stack in range(SPEC["num_stacks"]):
-        value = inputs
-        for layer in range(SPEC["num_hidden"]):
-            weights = arrays[f"{{stack}}.hidden.{{layer}}"]
-            value = value @ weights[:, :-1] + weights[:, -1:]
-            value = np.maximum(value, 0) if SPEC["activation"] == "relu" else np.tanh(value)
-        weights = arrays[f"{{stack}}.output"]
-        value = value @ weights[:, :-1] + weights[:, -1:]
-        if f"{{stack}}.linear" in arrays:
-            value = value + inputs @ arrays[f"{{stack}}.linear"]
-        outputs.append(value)
-    outputs = np.concatenate(outputs)
-    means = {mean}
-    if SPEC["classes"]:
-        probabilities = means.mean(0)
-        return probabilities, np.asarray(SPEC["classes"], dtype=object)[probabilities.argmax(1)]
-    noise = {var}
-    var = means.var(0) + noise.mean(0)
-    return means.mean(0) * arrays["target_scale"] + arrays["target_mean"], np.sqrt(var) * arrays["target_scale"]
-
-
-def _sigmoid(values):
-    return 0.5 + 0.5 * np.tanh(0.5 * values)
-
-
-def _softmax(values):
-    raised = np.exp(values - values.max(-1, keepdims=True))
-    return raised / raised.sum(-1, keepdims=True)
-
-
-_CACHE = {{}}
-
-
-def _arrays():
-    if not _CACHE:
-        with np.load(io.BytesIO(base64.b64decode(WEIGHTS)), allow_pickle=False) as arrays:
-            _CACHE.update({{name: arrays[name] for name in arrays.files}})
-    return _CACHE
-
-
-def main():
-    with open(sys.argv[1], newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file, skipinitialspace=True))
-    first, second = predict({{name: [row[name] for row in rows] for name in (rows[0] if rows else {{}})}})
-    writer = csv.writer(sys.stdout)
-    if SPEC["classes"]:
-        writer.writerow([f"p_{{label}}" for label in SPEC["classes"]] + ["class"])
-        for probabilities, label in zip(first, second):
-            writer.writerow([*map(float, probabilities), label])
-        return
-    writer.writerow([f"{{target}}_{{what}}" for target in SPEC["targets"] for what in ("mean", "sd")])
-    for row_mean, row_sd in zip(first, second):
-        writer.writerow([float(value) for pair in zip(row_mean, row_sd) for value in pair])
-
-
-WEIGHTS = """
-{weights}
-"""
-
-if __name__ == "__main__":
-    main()
-'''
+NORMAL_SCORES = np.linspace(-6, 6, 2401)  # between which the distribution function is taken as a line
 
 
 def _harmless(text: str) -> str:
@@ -170,13 +24,17 @@ def _harmless(text: str) -> str:
     return "".join(character for character in text if character.isprintable() and character not in '\\"')
 
 
-def write_numpy(model: Deployed, path: Path) -> Path:
-    """Write the file."""
+def write_numpy(model: Deployed, path: Path, quantiles: Sequence[float] = (), split: bool = False) -> Path:
+    """Write the file. Its command writes `quantiles` too and, with `split`, aleatoric and epistemic parts."""
     from pritchel import __version__
 
+    levels = model.check_levels(quantiles)
+
     arrays = {name: getattr(model, name) for name in model._fields if name.startswith(("input", "target"))}
+    arrays |= {"factor": model.factor, **_of_quantiles(model)}
     mean, var = as_source(model.mean, arrays), as_source(model.var, arrays)
     is_regression = model.classes is None
+    shape = "(rows,)" if model.has_one_answer else "(rows, targets)"
     for index, weights in enumerate(model.stacks):
         for layer, values in enumerate(weights.hidden):
             arrays[f"{index}.hidden.{layer}"] = values
@@ -192,21 +50,41 @@ def write_numpy(model: Deployed, path: Path) -> Path:
         "targets": list(model.plan.targets),
         "activation": model.activation,
         "classes": None if is_regression else list(model.classes or ()),
+        "power": model.power,
+        "has_one_answer": model.has_one_answer,
+        "no_quantiles": model.why_no_quantiles(),
+        "tail": TAIL,
+        "levels": levels.tolist(),
+        "split": split,
         "num_stacks": len(model.stacks),
         "num_hidden": len(model.stacks[0].hidden),
     }
-    text = _TEMPLATE.format(
+    text = TEMPLATE.format(
         targets=_harmless(", ".join(model.plan.targets)),
         num_columns=len(model.plan.columns),
         version=__version__,
         module=path.stem if path.stem.isidentifier() else "exported",
         mean=mean,
         var=var,
-        answers="Mean and standard deviation of new observations, each (rows, targets)"
+        answers=f"Mean and standard deviation of new observations, each {shape}"
         if is_regression
         else "Probabilities (rows, classes), and the most probable class of each row",
+        parts=f"Standard deviations: total, aleatoric (noise) and epistemic (what more rows would teach), each {shape}"
+        if is_regression
+        else "Entropies in nats: total, aleatoric (the classes overlap), epistemic (what more rows would teach)",
         call=("mean, sd" if is_regression else "probabilities, labels") + ' = predict({"column": [values], ...})',
         spec=json.dumps(spec),
         weights=base64.encodebytes(packed.getvalue()).decode().strip(),
     )
     return write_text(path, text)
+
+
+def _of_quantiles(model: Deployed) -> dict[str, np.ndarray]:
+    """Arrays that quantiles need: tails, a table of the normal distribution, and the steps of a conformal one."""
+    if model.tails is None:
+        return {}
+    arrays = {f"tails.{name}": part for name, part in model.tails._asdict().items()}
+    steps = None if model.calibration is None else model.calibration.steps()
+    if steps is not None:
+        arrays |= {"steps.covered": steps[0], "steps.reach": steps[1]}
+    return arrays | {"normal.scores": NORMAL_SCORES, "normal.cdf": special.ndtr(NORMAL_SCORES)}

@@ -1,6 +1,6 @@
 """A model as an ONNX graph: one input a column, mean and sd or class probabilities out, the draws inside."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,52 +8,26 @@ import numpy as np
 
 from pritchel.files.deployed import Deployed
 from pritchel.files.expressions import Expression
+from pritchel.files.onnx_graph import Graph
+from pritchel.files.onnx_quantiles import add_quantiles
 from pritchel.tables.columns import Column
 from pritchel.writing import write_bytes
 
 OPSET, ML_OPSET, IR_VERSION = 18, 3, 9
 
 
-class _Graph:
-    """Nodes and constants as they are added; every method returns the name of what it made.
+def write_onnx(model: Deployed, path: Path, quantiles: Sequence[float] = (), split: bool = False) -> Path:
+    """Write the graph. Numbers come in as double (NaN: missing), categories as text, each of shape (rows, 1).
 
-    What it makes has names that no column has; an answer whose name is a column's is called `predicted_...`.
+    `quantiles` are outputs q5, q95, ... beside mean and sd; with `split` there are aleatoric and epistemic ones.
     """
-
-    def __init__(self, columns: Iterable[str]):
-        from onnx import helper, numpy_helper
-
-        self.helper, self.numpy_helper = helper, numpy_helper
-        self.nodes, self.constants, self.count = [], [], 0
-        self.columns, self.prefix = set(columns), ""
-        while any(name.startswith((f"{self.prefix}constant", f"{self.prefix}value")) for name in self.columns):
-            self.prefix += "_"
-
-    def answer(self, name: str) -> str:
-        while name in self.columns:
-            name = f"predicted_{name}"
-        return name
-
-    def constant(self, value: Any) -> str:
-        name = f"{self.prefix}constant{len(self.constants)}"
-        self.constants.append(self.numpy_helper.from_array(np.asarray(value), name))
-        return name
-
-    def add(self, kind: str, *inputs: str, name: str | None = None, domain: str = "", **attributes: Any) -> str:
-        self.count += 1
-        output = name or f"{self.prefix}value{self.count}"
-        self.nodes.append(self.helper.make_node(kind, list(inputs), [output], domain=domain, **attributes))
-        return output
-
-
-def write_onnx(model: Deployed, path: Path) -> Path:
-    """Write the graph. Numbers come in as double (NaN: missing), categories as text, each of shape (rows, 1)."""
+    levels = model.check_levels(quantiles)
     try:
         import onnx
         from onnx import TensorProto, helper
     except ImportError:
         raise ValueError("Exporting to ONNX needs the onnx package: pip install 'pritchel[onnx]'.") from None
-    graph = _Graph(column.name for column in model.plan.columns)
+    graph = Graph(column.name for column in model.plan.columns)
     kinds = {"number": TensorProto.DOUBLE, "category": TensorProto.STRING}
     inputs = [
         helper.make_tensor_value_info(column.name, kinds[column.kind], ["rows", 1]) for column in model.plan.columns
@@ -65,7 +39,11 @@ def write_onnx(model: Deployed, path: Path) -> Path:
     functions = [_forward(graph, standard, weights, model.activation) for weights in model.stacks]
     joined = graph.add("Concat", *functions, axis=0) if len(functions) > 1 else functions[0]
     joined = graph.add("Cast", joined, to=TensorProto.DOUBLE)
-    outputs = (_answers if model.classes is None else _class_answers)(graph, model, joined)
+    outputs = (
+        _answers(graph, model, joined, levels, split)
+        if model.classes is None
+        else _class_answers(graph, model, joined, split)
+    )
     whole = helper.make_graph(graph.nodes, "pritchel", inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     proto = helper.make_model(whole, opset_imports=opsets, ir_version=IR_VERSION, producer_name="pritchel")
@@ -74,7 +52,7 @@ def write_onnx(model: Deployed, path: Path) -> Path:
     return write_bytes(path, proto.SerializeToString())
 
 
-def _features(graph: _Graph, columns: tuple[Column, ...]) -> str:
+def _features(graph: Graph, columns: tuple[Column, ...]) -> str:
     """The network's inputs in the plan's order: numbers, marks of missing ones, categories."""
     from onnx import TensorProto
 
@@ -95,7 +73,7 @@ def _features(graph: _Graph, columns: tuple[Column, ...]) -> str:
     return graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
 
 
-def _forward(graph: _Graph, standard: str, weights: Any, activation: str) -> str:
+def _forward(graph: Graph, standard: str, weights: Any, activation: str) -> str:
     """All draws of one member at once: (draws, rows, targets)."""
     value = standard
     for layer in weights.hidden:
@@ -109,38 +87,69 @@ def _forward(graph: _Graph, standard: str, weights: Any, activation: str) -> str
     return value
 
 
-def _answers(graph: _Graph, model: Deployed, joined: str) -> list[Any]:
-    """Mean and standard deviation of y by the law of total variance over the draws."""
-    scale = graph.constant(model.target_scale)
+def _answers(graph: Graph, model: Deployed, joined: str, levels: np.ndarray, split: bool) -> list[Any]:
+    """Mean and standard deviation of y by the law of total variance over the draws, and what else is asked for."""
     first = graph.constant(np.asarray([0], np.int64))
     means, noise = (_emit(graph, part, joined) for part in (model.mean, model.var))
     centre = graph.add("ReduceMean", means, first, keepdims=0)
     away = graph.add("Sub", means, centre)
-    var = graph.add("ReduceMean", graph.add("Add", graph.add("Mul", away, away), noise), first, keepdims=0)
-    mean, sd = map(graph.answer, ("mean", "sd"))
-    graph.add("Add", graph.add("Mul", centre, scale), graph.constant(model.target_mean), name=mean)
-    graph.add("Mul", graph.add("Sqrt", var), scale, name=sd)
-    shape = ["rows", len(model.target_mean)]
+    parts = {
+        "aleatoric": graph.add("ReduceMean", noise, first, keepdims=0),
+        "epistemic": graph.add("ReduceMean", graph.add("Mul", away, away), first, keepdims=0),
+    }
+    total = {"sd": graph.add("Add", *parts.values())}
+    spread = graph.constant(model.target_scale * model.factor)
+    scaled = graph.add("Mul", centre, graph.constant(model.target_scale))
+    answers = {"mean": graph.add("Add", scaled, graph.constant(model.target_mean))}
+    for name, var in (total | parts if split else total).items():
+        answers[name] = graph.add("Mul", graph.add("Sqrt", var), spread)
+    for level, own in zip(levels, add_quantiles(graph, model, means, noise, levels), strict=True):
+        moved = graph.add("Mul", graph.add("Sub", own, centre), spread)
+        answers[f"q{100 * level:g}"] = graph.add("Add", moved, answers["mean"])
+    shape = [-1] if model.has_one_answer else [-1, len(model.target_mean)]
     kind = graph.helper.TensorProto.DOUBLE
-    return [graph.helper.make_tensor_value_info(name, kind, shape) for name in (mean, sd)]
+    outputs = []
+    for name, value in answers.items():
+        graph.add("Reshape", value, graph.constant(np.asarray(shape, np.int64)), name=graph.answer(name))
+        outputs.append(graph.helper.make_tensor_value_info(graph.answer(name), kind, ["rows", *shape[1:]]))
+    return outputs
 
 
-def _class_answers(graph: _Graph, model: Deployed, joined: str) -> list[Any]:
-    """Probabilities averaged over the draws, and the most probable label."""
-    first = graph.constant(np.asarray([0], np.int64))
+def _class_answers(graph: Graph, model: Deployed, joined: str, split: bool) -> list[Any]:
+    """Probabilities averaged over the draws, and the most probable label; with `split` entropies in nats."""
+    first, last = (graph.constant(np.asarray([axis], np.int64)) for axis in (0, -1))
+    draws = _emit(graph, model.mean, joined)
+    if model.power != 0:
+        mixed = graph.add("ReduceMean", draws, first, keepdims=0)
+        moved = graph.add("Mul", draws, graph.add("Pow", _positive(graph, mixed), graph.constant(model.power)))
+        draws = graph.add("Div", moved, graph.add("ReduceSum", moved, last, keepdims=1))
     probabilities, label = map(graph.answer, ("probabilities", "class"))
-    graph.add("ReduceMean", _emit(graph, model.mean, joined), first, keepdims=0, name=probabilities)
+    graph.add("ReduceMean", draws, first, keepdims=0, name=probabilities)
     index = graph.add("ArgMax", probabilities, axis=1, keepdims=0)
     graph.add("Gather", graph.constant(np.asarray(model.classes, object)), index, axis=0, name=label)
-    proto = graph.helper.TensorProto
+    proto, info = graph.helper.TensorProto, graph.helper.make_tensor_value_info
     shape = ["rows", len(model.classes or ())]
-    return [
-        graph.helper.make_tensor_value_info(probabilities, proto.DOUBLE, shape),
-        graph.helper.make_tensor_value_info(label, proto.STRING, ["rows"]),
-    ]
+    outputs = [info(probabilities, proto.DOUBLE, shape), info(label, proto.STRING, ["rows"])]
+    if split:
+        total = _entropy(graph, probabilities, last)
+        aleatoric = graph.add("ReduceMean", _entropy(graph, draws, last), first, keepdims=0)
+        epistemic = graph.add("Max", graph.add("Sub", total, aleatoric), graph.constant(0.0))
+        for name, value in (("aleatoric", aleatoric), ("epistemic", epistemic)):
+            graph.add("Identity", value, name=graph.answer(name))
+            outputs.append(info(graph.answer(name), proto.DOUBLE, ["rows"]))
+    return outputs
 
 
-def _emit(graph: _Graph, value: Expression, outputs: str) -> str:
+def _positive(graph: Graph, value: str) -> str:
+    return graph.add("Max", value, graph.constant(np.finfo(float).tiny))
+
+
+def _entropy(graph: Graph, probabilities: str, last: str) -> str:
+    parts = graph.add("Mul", probabilities, graph.add("Log", _positive(graph, probabilities)))
+    return graph.add("Neg", graph.add("ReduceSum", parts, last, keepdims=0))
+
+
+def _emit(graph: Graph, value: Expression, outputs: str) -> str:
     """Nodes for an expression of the network's outputs."""
     if value.kind == "Outputs":
         return outputs

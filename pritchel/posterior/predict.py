@@ -1,55 +1,34 @@
 """The predictive distribution in the units of y: mean, spread, quantiles, densities, samples."""
 
-import threading
+import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 import jax
 import numpy as np
 from scipy import special
 
 from pritchel.cores import by_chunks, one_blas_thread
-from pritchel.data.dataset import Standardizer
+from pritchel.data.dataset import Standardizer, Table
 from pritchel.guide.member import Member
 from pritchel.model.likelihoods import Likelihood
 from pritchel.model.likelihoods.base import Components
 from pritchel.model.network import Weights, forward
+from pritchel.posterior.answers import Comparison, Uncertainty
+from pritchel.posterior.blocks import Blocks
+from pritchel.posterior.calibration import CALIBRATIONS, FoundCalibration
+from pritchel.posterior.diagnostics import FitWarning
 from pritchel.posterior.draws import (
     BLOCK_DRAWS,
     DrawBlock,
-    draw_block,
-    shuffled_rows,
-    stored_block,
-    stored_rows,
     take_turns,
 )
 from pritchel.posterior.mixture import cell_log_probability, log_mean_exp, mixed_cdf, mixed_quantiles
 from pritchel.posterior.region import density_regions
 
-MAX_CACHED_BYTES = 2**28
 MAX_CHUNK_FLOATS = 2**22
 QUICK_CHUNK_FLOATS = 2**17  # so few stay in the fast memory of a core
 Part = TypeVar("Part")
-_making = threading.Lock()  # a block of draws is made once
-
-
-class Uncertainty(NamedTuple):
-    """Standard deviations: of a new observation, of its noise, and of what the posterior does not know about f."""
-
-    total: np.ndarray
-    aleatoric: np.ndarray
-    epistemic: np.ndarray
-
-
-class Comparison(NamedTuple):
-    """Predictions beside known targets: (rows, targets) each."""
-
-    mean: np.ndarray
-    sd: np.ndarray
-    log_density: np.ndarray
-    cdf: np.ndarray  # P(y <= target)
-    below: np.ndarray  # P(y < target); the same but for counts
-    epistemic: np.ndarray  # the part of `sd` that the posterior does not know of f
 
 
 class Posterior:
@@ -57,19 +36,39 @@ class Posterior:
 
     Answers come from a fixed set of weight draws, the same for every row and every call. Draws of a guide are remade
     from the seed when needed and kept in memory while they are small; they are no part of the pickled state.
+    A calibration, where there is one, is part of every answer in the units of y.
     """
 
-    def __init__(self, members: list[Member], standardizer: Standardizer, seed: int, num_draws: int):
+    def __init__(
+        self,
+        members: list[Member],
+        standardizer: Standardizer,
+        seed: int,
+        num_draws: int,
+        calibration: FoundCalibration | None = None,
+    ):
         self.members, self.standardizer, self.seed = members, standardizer, seed
-        self.num_draws = num_draws
-        self._cache: dict[Any, DrawBlock] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_cache": {}}
+        self.num_draws, self.calibration = num_draws, calibration
+        self._blocks = Blocks(members, seed, num_draws)
 
     def replace_members(self, members: list[Member]) -> "Posterior":
         """The same predictive with other members."""
-        return Posterior(members, self.standardizer, self.seed, self.num_draws)
+        return Posterior(members, self.standardizer, self.seed, self.num_draws, self.calibration)
+
+    def with_calibration(self, calibration: FoundCalibration | None) -> "Posterior":
+        """The same members and draws, calibrated in another way."""
+        changed = Posterior(self.members, self.standardizer, self.seed, self.num_draws, calibration)
+        changed._blocks = self._blocks
+        return changed
+
+    def with_draws(self, num_draws: int) -> "Posterior":
+        """The same, answering from another number of draws."""
+        return Posterior(self.members, self.standardizer, self.seed, num_draws, self.calibration)
+
+    def calibrated(self, name: str, unseen: Table, seed: int) -> "Posterior":
+        """The same, set right in the named way by rows that no member was fitted to; the seed is the one they had."""
+        plain = self.with_calibration(None)
+        return self.with_calibration(CALIBRATIONS[name].find(plain, unseen, seed))
 
     @property
     def likelihood(self) -> Likelihood:
@@ -102,38 +101,50 @@ class Posterior:
 
     def log_density(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """ln of the mean over draws of the density: one value a row, targets taken jointly."""
-        return self._mixed(inputs, targets, lambda parts, own: log_mean_exp(parts.log_density(own).sum(-1)))
+        return self.over_rows(inputs, targets, lambda parts, own: log_mean_exp(parts.log_density(own).sum(-1)))
+
+    def log_densities(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """The same of each target by itself: (rows, targets)."""
+        return self.over_rows(inputs, targets, lambda parts, own: log_mean_exp(parts.log_density(own)))
 
     def log_cell(self, inputs: np.ndarray, targets: np.ndarray, width: np.ndarray | float) -> np.ndarray:
         """ln of the probability that y, rounded to multiples of `width`, is the target: one value a row."""
-        return self._mixed(
+        return self.over_rows(
             inputs, targets, lambda parts, own: log_mean_exp(cell_log_probability(parts, own, width).sum(-1))
         )
 
     def cdf(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """P(y <= targets): (rows, targets)."""
-        return self._mixed(inputs, targets, mixed_cdf)
+        return self.over_rows(inputs, targets, self._mixed_cdf)
+
+    def _mixed_cdf(self, components: Components, values: np.ndarray) -> np.ndarray:
+        cdf = mixed_cdf(components, values)
+        return cdf if self.calibration is None else self.calibration.cdf(components, values, cdf)
 
     def compare(self, inputs: np.ndarray, targets: np.ndarray) -> "Comparison":
         """Everything that scores are made of, in one pass over the draws."""
 
         def answer(components: Components, rows: slice) -> tuple[np.ndarray, ...]:
             own, epistemic = targets[rows], components.mean.var(0)
-            density, cdf = log_mean_exp(components.log_density(own)), mixed_cdf(components, own)
-            below = mixed_cdf(components, own - 1) if components.is_discrete else cdf
+            density, cdf = log_mean_exp(components.log_density(own)), self._mixed_cdf(components, own)
+            below = self._mixed_cdf(components, own - 1) if components.is_discrete else cdf
             sd = np.sqrt(epistemic + components.var.mean(0))
             return components.mean.mean(0), sd, density, cdf, below, np.sqrt(epistemic)
 
         return Comparison(*self._columns(inputs, answer))
 
-    def _mixed(
+    def over_rows(
         self, inputs: np.ndarray, targets: np.ndarray, answer: Callable[[Components, np.ndarray], np.ndarray]
     ) -> np.ndarray:
+        """Whatever is to be said of the draws' distributions at known targets, some rows at a time."""
         return np.concatenate(self._by_rows(inputs, lambda components, rows: answer(components, targets[rows])))
 
     def quantiles(self, inputs: np.ndarray, levels: np.ndarray) -> np.ndarray:
         """Quantiles of the predictive mixture, levels on the last axis. They cannot cross."""
-        return np.concatenate(self._by_rows(inputs, lambda components, rows: mixed_quantiles(components, levels)))
+        found = mixed_quantiles if self.calibration is None else self.calibration.quantiles
+        if self.calibration is not None and (complaint := self.calibration.complaint(levels)) is not None:
+            warnings.warn(complaint, FitWarning, stacklevel=3)
+        return np.concatenate(self._by_rows(inputs, lambda components, rows: found(components, levels)))
 
     def regions(self, inputs: np.ndarray, coverage: float) -> list[list[np.ndarray]]:
         """Highest-density regions, a list of targets for each row: (intervals, 2) each."""
@@ -155,7 +166,7 @@ class Posterior:
         for index in range(len(self.members)):
             own = np.flatnonzero(self._member_of_draw(self.num_draws) == index)
             for block, first in enumerate(range(0, len(own), BLOCK_DRAWS)):
-                yield index, self._block(index, block, ()).first(len(own[first : first + BLOCK_DRAWS]))
+                yield index, self._blocks.block(index, block, ()).first(len(own[first : first + BLOCK_DRAWS]))
 
     def sample_functions(self, inputs: np.ndarray, num_samples: int, seed: int | None) -> np.ndarray:
         """Draws of E[y | f], one weight draw for all rows; samples on the last axis.
@@ -173,7 +184,7 @@ class Posterior:
         own = [len(range(index, num_samples, len(self.members))) for index in range(len(self.members))]
         parts = []
         for index, count in enumerate(own[:num_samples]):
-            blocks = [self._block(index, block, (seed,)).weights for block in range(-(-count // BLOCK_DRAWS))]
+            blocks = [self._blocks.block(index, block, (seed,)).weights for block in range(-(-count // BLOCK_DRAWS))]
             parts.append(jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *blocks))  # noqa: B023
         return take_turns(parts, num_samples)
 
@@ -205,7 +216,7 @@ class Posterior:
 
     def _by_rows(self, inputs: np.ndarray, answer: Callable[[Components, slice], Part]) -> list[Part]:
         """What is made of the draws' predictive distributions, chunk by chunk of the rows, on all cores."""
-        floats = QUICK_CHUNK_FLOATS if self._is_kept else MAX_CHUNK_FLOATS  # draws that are made anew are for many rows
+        floats = QUICK_CHUNK_FLOATS if self._blocks.is_kept else MAX_CHUNK_FLOATS
 
         def of_chunk(rows: slice) -> Part:
             return answer(self._components_of(inputs[rows], self.num_draws, ()), rows)
@@ -228,7 +239,13 @@ class Posterior:
     def _components_of(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Components:
         outputs, values = self._functions(inputs, num_draws, stream)
         location, scale = self.standardizer.target_mean, self.standardizer.target_scale
-        return self.likelihood.components(outputs, values, location, scale)
+        parts = self.likelihood.components(outputs, values, location, scale)
+        if self.calibration is None:
+            return parts
+        is_own = not stream and num_draws == self.num_draws  # else the center is of those behind answers
+        moves_others = self.calibration.moves_draws and not is_own
+        center = self.with_calibration(None).mean_std(inputs)[0] if moves_others else parts.mean.mean(0)
+        return self.calibration.components(parts, center)
 
     def _functions(
         self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]
@@ -244,35 +261,11 @@ class Posterior:
             own = np.flatnonzero(self._member_of_draw(num_draws) == index)
             for block, first in enumerate(range(0, len(own), BLOCK_DRAWS)):
                 draws = own[first : first + BLOCK_DRAWS]
-                used = self._block(index, block, stream).first(len(draws))
+                used = self._blocks.block(index, block, stream).first(len(draws))
                 functions[draws] = forward(used.weights, standard, member.model.activation)
                 for name, value in used.noise.items():
                     values.setdefault(name, np.empty((num_draws, *value.shape[1:])))[draws] = value
         return functions, values
-
-    @property
-    def _is_kept(self) -> bool:
-        """Whether the draws behind every answer are few enough to stay in memory."""
-        num_floats = sum(member.guide.num_weights for member in self.members) * -(-self.num_draws // len(self.members))
-        return 8 * num_floats <= MAX_CACHED_BYTES
-
-    def _block(self, member: int, block: int, stream: tuple[int, ...]) -> DrawBlock:
-        if stream or not self._is_kept:
-            return self._make_block(member, block, stream)
-        with _making:
-            if (member, block) not in self._cache:
-                self._cache[member, block] = self._make_block(member, block, stream)
-            return self._cache[member, block]
-
-    def _make_block(self, index: int, block: int, stream: tuple[int, ...]) -> DrawBlock:
-        member = self.members[index]
-        if member.draws is None:
-            return draw_block(member, (self.seed, index, block, *stream))
-        num_stored = len(member.draws.output)
-        if stream:
-            return stored_block(member, shuffled_rows(num_stored, (self.seed, index, *stream), block))
-        num_used = len(range(index, self.num_draws, len(self.members)))
-        return stored_block(member, stored_rows(num_stored, num_used, block))
 
 
 def _stream(seed: int | None) -> tuple[int, ...]:

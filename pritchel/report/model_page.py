@@ -118,6 +118,8 @@ def _fit(page: Page, model: TableModel) -> None:
     page.text(f"{text}.")
     if estimator.sampling_report_.chains:
         page.text("The networks were then pruned, and sampled from there.")
+    if estimator.calibration_ is not None:
+        page.text(f"Calibration: {estimator.calibration_}.")
     page.figure(figures.fit_trace(estimator.elbo_), alt_texts.of_trace(estimator.elbo_))
 
 

@@ -16,6 +16,7 @@ def judge(estimator: Any, notes: Mapping[str, Any]) -> Iterator[Message]:
     """Sentences on the scores of a fitted estimator, as notes hold them; none where there are no scores."""
     is_sampled = bool(estimator.sampling_report_.chains)
     has_counts = estimator.posterior_.likelihood.has_counts
+    is_calibrated = estimator.calibration_ is not None
     for score in notes.get("scores", ()):
         behind = score["constant_log_likelihood"] - score["log_likelihood"]
         if not behind < 0:
@@ -28,7 +29,7 @@ def judge(estimator: Any, notes: Mapping[str, Any]) -> Iterator[Message]:
                 text, *options = _on_baseline(own, score, notes["num_scored"], is_sampled)
                 yield Message(f"{score['target']}: {text}", tuple(options))
         if "coverage" in score and not has_counts:  # an interval of counts holds more than it must
-            text, *options = _on_coverage(score["coverage"], notes["num_scored"], is_sampled)
+            text, *options = _on_coverage(score["coverage"], notes["num_scored"], is_sampled, is_calibrated)
             yield Message(f"{score['target']}: {text}", tuple(options))
 
 
@@ -57,7 +58,7 @@ def _on_baseline(own: Mapping[str, Any], score: Mapping[str, Any], num_rows: int
     return (f"{found}: {rest}, give more rows, or try another {{option}}.", Option("likelihood"))
 
 
-def _on_coverage(shares: Sequence[float], num_rows: int, is_sampled: bool) -> tuple[Any, ...]:
+def _on_coverage(shares: Sequence[float], num_rows: int, is_sampled: bool, is_calibrated: bool) -> tuple[Any, ...]:
     errors = [math.sqrt(level * (1 - level) / num_rows) for level in LEVELS]
     off = [(share - level) / error for share, level, error in zip(shares, LEVELS, errors, strict=True)]
     worst = max(range(len(LEVELS)), key=lambda index: abs(off[index]))
@@ -65,8 +66,12 @@ def _on_coverage(shares: Sequence[float], num_rows: int, is_sampled: bool) -> tu
     if abs(off[worst]) < SURE or abs(share - level) < WORTH_SAYING:
         return (f"intervals hold what they promise, as far as {num_rows:,} rows can tell (90 %: {shares[2]:.0%}).",)
     found = f"the {level:.0%} intervals hold {share:.0%} of {num_rows:,} rows"
+    more = Option("sampling__num_warmup", 600) if off[worst] > 0 else Option("num_members", 6)
+    ways_out = [more if is_sampled else Option("inference", "sampled")]
+    or_else = ""
+    if not is_calibrated:
+        or_else = " A factor found from rows kept from the fit sets them right: {option}."
+        ways_out.append(Option("calibration", "spread"))
     if off[worst] > 0:
-        way_out = Option("sampling__num_warmup", 600) if is_sampled else Option("inference", "sampled")
-        return (f"intervals are too wide: {found}. Longer chains, or any, narrow them: {{option}}.", way_out)
-    way_out = Option("num_members", 6) if is_sampled else Option("inference", "sampled")
-    return (f"intervals are too narrow: {found}. What is still unknown widens them: {{option}}.", way_out)
+        return (f"intervals are too wide: {found}. Longer chains, or any, narrow them: {{option}}.{or_else}", *ways_out)
+    return (f"intervals are too narrow: {found}. What is still unknown widens them: {{option}}.{or_else}", *ways_out)

@@ -26,8 +26,12 @@ def _frame() -> pd.DataFrame:
 
 
 def _saved(folder: Path, frame: pd.DataFrame) -> list[Path]:
-    number = TableModel(tiny(likelihood="auto", **SMALL), holdout=0.2, drop=["z"]).fit(frame, "y")
-    classes = TableModel(tiny(HorseshoeClassifier, **SMALL), holdout=0.2, drop=["y"]).fit(frame, "z")
+    number = TableModel(tiny(likelihood="auto", calibration="conformal", **SMALL), holdout=0.2, drop=["z"]).fit(
+        frame, "y"
+    )
+    classes = TableModel(tiny(HorseshoeClassifier, calibration="temperature", **SMALL), holdout=0.2, drop=["y"]).fit(
+        frame, "z"
+    )
     return [number.save(folder / "number"), classes.save(folder / "classes")]
 
 

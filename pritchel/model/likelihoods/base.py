@@ -155,6 +155,13 @@ class Likelihood(eqx.Module):
         it: see `NumpyOps`.
         """
 
+    def student_dof(self, values: dict[str, np.ndarray]) -> np.ndarray | None:
+        """Degrees of freedom of draws' components, where they are Student-t about `moments`; infinite: Gaussian.
+
+        None: they are of another kind, and exports have no quantiles of them.
+        """
+        return None
+
     @abstractmethod
     def components(
         self, outputs: np.ndarray, values: dict[str, np.ndarray], location: np.ndarray, scale: np.ndarray

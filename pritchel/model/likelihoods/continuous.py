@@ -78,6 +78,10 @@ class PrecisionLikelihood(Likelihood):
         inflation = student_inflation(values["dof"]) if "dof" in values else 1.0
         return outputs, 0.0 * outputs + values["scale"] ** 2 * inflation
 
+    def student_dof(self, values):
+        """Infinite where there are none."""
+        return values["dof"] if "dof" in values else np.full_like(values["scale"], np.inf)
+
     def components(self, outputs, values, location, scale):
         """Student-t, or Gaussian where there are no degrees of freedom."""
         center, spread = location + scale * outputs, scale * values["scale"]
