@@ -143,6 +143,7 @@ def test_objectives(script, tmp_path):
 
 
 @COMPILES_MUCH
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of so short a fit
 def test_predict(script, tmp_path):
     few = {"NUM_ROWS": 20, "FEW_ROWS": 10, "TRAINING": BRIEF, "SAMPLING": Sampling(num_warmup=20, num_samples=20)}
     script("predict", UNITS=UNITS, **few).main()
@@ -152,6 +153,7 @@ def test_predict(script, tmp_path):
 
 
 @COMPILES_MUCH
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of so short a fit
 def test_startup(script, tmp_path):
     script("startup", REPEATS=1, TRAINING=BRIEF, SAMPLING=Sampling(num_warmup=20, num_samples=20)).main()
     found = written(tmp_path, "startup")
