@@ -43,9 +43,9 @@ def model(frame, seen) -> TableModel:
     """What each of its fits was given is noted down."""
     real = tables_model.fit_and_score
 
-    def noted(estimator, data):
+    def noted(estimator, data, tell):
         seen.append((set(data.rows(held_out=False)[1]), int(data.is_held_out.sum())))
-        return real(estimator, data)
+        return real(estimator, data, tell)
 
     tables_model.fit_and_score = noted
     said = []

@@ -3,17 +3,20 @@
 import numpy as np
 import pytest
 
-from pritchel import HorseshoeRegressor
+from pritchel import HorseshoeRegressor, TableModel
 from pritchel.posterior.diagnostics import FitWarning, rising_remark, width_remark
+from pritchel.report.model_page import model_page
 from tests.conftest import tiny
+from tests.test_cli import run
 
 
 def test_a_full_layer_is_named_with_an_offer_that_has_room():
-    remark = width_remark(np.array([[92, 30], [88, 40]]), (100, 100))
+    remark = width_remark(np.array([[92, 30], [88, 40]]), (100, 100), 2000)
     assert "90 of 100 in layer 1" in remark
     assert "hidden=(200, 100)" in remark
-    assert width_remark(np.array([[84, 80]]), (100, 100)) is None
-    assert width_remark(np.array([[8]]), (8,)) is None  # as few as that are a choice
+    assert width_remark(np.array([[84, 80]]), (100, 100), 2000) is None
+    assert width_remark(np.array([[8]]), (8,), 2000) is None  # as few as that are a choice
+    assert width_remark(np.array([[92, 30]]), (100, 100), 1000) is None  # more may leave yet
 
 
 def test_a_bound_that_still_rises_is_told_from_one_that_only_shakes():
@@ -39,11 +42,15 @@ def test_a_fit_that_was_cut_short_says_so():
         tiny(**{f"training__{name}": value for name, value in slow.items()}).fit(X, y)
 
 
-def test_a_fit_that_uses_all_it_was_offered_says_so(monkeypatch):
+def test_a_fit_that_uses_all_it_was_offered_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr("pritchel.posterior.diagnostics.FEW_UNITS", 1)
+    monkeypatch.setattr("pritchel.posterior.diagnostics.STEPS_TO_EMPTY", 1)
     X = np.linspace(-3, 3, 100)[:, None]
     with pytest.warns(FitWarning, match=r"1 of 1 in layer 1.*hidden=\(2,\)"):
-        tiny(hidden=(1,), linear=False, likelihood="gaussian").fit(X, np.maximum(X[:, 0], 0))
+        model = tiny(hidden=(1,), linear=False, likelihood="gaussian").fit(X, np.maximum(X[:, 0], 0))
+    model.save(tmp_path / "m")
+    assert model.width_remark_ in " ".join(run("inspect", tmp_path / "m").output.split())
+    assert "Nearly all units offered" in model_page(TableModel.load(tmp_path / "m"), None, "m").html()
 
 
 def test_the_gaussian_prior_has_no_width_to_speak_of(monkeypatch):

@@ -179,7 +179,7 @@ def test_many_categories_and_values_far_from_all_others_are_told():
 def test_thousands_of_classes_are_not_all_listed(monkeypatch):
     from pritchel.tables import model as tables_model
 
-    monkeypatch.setattr(tables_model, "fit_and_score", lambda estimator, data: ({}, {}))
+    monkeypatch.setattr(tables_model, "fit_and_score", lambda estimator, data, tell: ({}, {}))
     frame = pd.DataFrame({"x": np.arange(8000) / 3, "kind": [f"kind {i % 3000}" for i in range(8000)]})
     said = []
     TableModel(HorseshoeClassifier()).fit(frame, "kind", say=lambda message: said.append(str(message)))

@@ -50,6 +50,7 @@ def describe(model: Any, folder: str) -> dict[str, Any]:
         "noise": None if model.estimator_.noise_report_ is None else str(model.estimator_.noise_report_),
         "calibration": None if model.estimator_.calibration_ is None else str(model.estimator_.calibration_),
         "is_collapsed": fitted["is_collapsed"],
+        "width_remark": model.estimator_.width_remark_,
         "importances": model.notes_.get("importances", []),
         "notes": model.notes_,
         "verdicts": [verdict.spelled(as_flag) for verdict in judge(model.estimator_, model.notes_)],
@@ -81,6 +82,8 @@ def show(facts: dict[str, Any]) -> None:
         put(f"Noise: {facts['noise']}.")
     if facts["calibration"] is not None:
         put(f"Calibration: {facts['calibration']}.")
+    if facts["width_remark"] is not None:
+        put(facts["width_remark"])
     if facts["is_collapsed"]:
         put("The fit is no better than the constant predictor, on its own rows or on rows left out of it.")
     _show_importances(facts["importances"])

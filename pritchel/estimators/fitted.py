@@ -58,6 +58,14 @@ class FittedEstimator(NestedSettings, ABC):
         return np.asarray([[len(units) for units in surviving_units_of(member)] for member in members])
 
     @property
+    def width_remark_(self) -> str | None:
+        """What to do about hidden layers that are nearly full; None: there is room in all of them."""
+        member = self._fitted_members()[0]
+        if not member.guide.has_unit_scales():
+            return None
+        return diagnostics.width_remark(self.units_kept_, member.offered, self.n_iter_)
+
+    @property
     def unit_scales_(self) -> list[list[np.ndarray]]:
         """Posterior median scale of every unit offered (0: it has left), a list a member of an array a layer."""
         members = self._fitted_members()

@@ -12,7 +12,7 @@ from pritchel.infer.members import MemberFit, fit_members, hold_out
 from pritchel.infer.options import Options
 from pritchel.infer.trial import FitResult
 from pritchel.posterior.convergence import SamplingReport
-from pritchel.posterior.diagnostics import FitWarning, rising_remark, warn_if_collapsed, width_remark
+from pritchel.posterior.diagnostics import FitWarning, rising_remark, warn_if_collapsed
 from pritchel.posterior.predict import Posterior
 
 MAX_COLLAPSE_ROWS = 400
@@ -62,14 +62,12 @@ def warn_of_chains(report: SamplingReport) -> None:
 
 def warn_of_limits(fitted: FittedEstimator, num_rows: float) -> None:
     """Say where the units offered, or the steps, were too few; no bound is looked at where chains went on from it."""
-    member = fitted.posterior_.members[0]
-    if fitted.is_interrupted_ or not member.guide.has_unit_scales():
+    if fitted.is_interrupted_:
         return
-    remarks = [width_remark(fitted.units_kept_, member.offered)]
-    if not fitted.sampling_report_.chains:
-        remarks.append(rising_remark(fitted.elbo_, num_rows))
-    for remark in filter(None, remarks):
-        warnings.warn(remark, FitWarning, stacklevel=3)
+    is_sampled = bool(fitted.sampling_report_.chains)
+    for remark in (fitted.width_remark_, None if is_sampled else rising_remark(fitted.elbo_, num_rows)):
+        if remark is not None:
+            warnings.warn(remark, FitWarning, stacklevel=3)
 
 
 def _num_steps(result: FitResult) -> int:

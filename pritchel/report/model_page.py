@@ -48,6 +48,8 @@ def _verdicts(model: TableModel, outcome: dict[str, Any] | None) -> Iterator[str
         kept, offered = estimator.units_kept_.sum(1), sum(members[0].offered)
         some = f"{kept[0]}" if kept.min() == kept.max() else f"{kept.min()} to {kept.max()}"
         yield f"Units: {some} of {offered} hidden units are in use{' in each network' if len(kept) > 1 else ''}."
+    if estimator.width_remark_ is not None:
+        yield estimator.width_remark_
     if estimator.noise_report_ is not None:
         yield f"Noise: {estimator.noise_report_}."
     report = estimator.sampling_report_
