@@ -5,7 +5,6 @@ import queue
 import shutil
 import time
 
-import numpy as np
 import pytest
 
 from pritchel import folder
