@@ -22,6 +22,7 @@ EXTENDED = (
     "pritchel.guide",
     "pritchel.infer",
     "pritchel.posterior",
+    "pritchel.posterior.calibration",
 )
 
 
@@ -49,7 +50,11 @@ def reference_pages() -> dict[str, str]:
     names = sorted(pritchel.__all__)
     lines = ["# Python names", "", "What `import pritchel` offers:", ""]
     lines += [f"- [`{name}`]({name}.md): {first_line(getattr(pritchel, name))}" for name in names]
-    lines += ["", "Where a prior, a likelihood or a family of posteriors is added, and what they are made of:", ""]
+    lines += [
+        "",
+        "Where a prior, a likelihood, a family of posteriors or a calibration is added, and what they are made of:",
+        "",
+    ]
     lines += [f"- [`{name}`]({name}.md): {first_line(importlib.import_module(name))}" for name in EXTENDED]
     lines += ["", "```{toctree}", ":hidden:", "", *names, *EXTENDED, "```", ""]
     pages = {name: name_page(name) for name in names} | {name: package_page(name) for name in EXTENDED}
@@ -86,7 +91,8 @@ def own_members(thing: type) -> list[str]:
 def package_page(name: str) -> str:
     """Page of a package: its own docstring, then each of its modules."""
     package = importlib.import_module(name)
-    modules = sorted(module.name for module in pkgutil.iter_modules(getattr(package, "__path__", []), f"{name}."))
+    found = (module.name for module in pkgutil.iter_modules(getattr(package, "__path__", []), f"{name}."))
+    modules = sorted(module for module in found if module not in EXTENDED)
     lines = [f"# {name}", "", "```{eval-rst}", f".. automodule:: {name}"]
     lines += ["   :no-members:" if modules else "   :members:", "```", ""]
     for module in modules:
