@@ -2,6 +2,7 @@
 
 import json
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -447,3 +448,32 @@ def test_a_statistic_of_ones_own(made_up):
     assert checks[0].observed == np.median(targets["poisson"])
     with pytest.raises(ValueError, match="150 rows and 2"):
         model.check_predictions(X, targets["poisson"])
+
+
+def test_a_spread_that_nobody_knows_yet_leaves_a_gradient():
+    """The variance of the log variance may be thousands before the rows are asked: nothing overflows."""
+    likelihood = AdaptiveNoise().build(LikelihoodStart(np.zeros((1, 1)), np.full(1, 20.0)))
+    params = jnp.asarray(likelihood.start(1), jnp.float32)
+    targets = jnp.asarray([[0.3]], jnp.float32)
+
+    def bound(mean, var):
+        return likelihood.expected_log_density(params, targets, mean, var).sum()
+
+    mean, var = jnp.zeros((1, 2), jnp.float32), jnp.asarray([[0.1, 1e5]], jnp.float32)
+    told, slopes = jax.value_and_grad(bound, argnums=(0, 1))(mean, var)
+    assert np.isfinite(told)
+    assert all(np.isfinite(slope).all() for slope in slopes)
+    assert slopes[1][0, 1] < 0  # to know it better is better
+
+
+def test_a_variance_that_rounding_has_left_below_zero_is_none():
+    """Where y is a function of the inputs: the precision is large, and what is left of the error small."""
+    likelihood = AdaptiveNoise().build(LikelihoodStart(np.zeros((1, 1)), np.full(1, 20.0)))
+    params = jnp.asarray([11.0, 3.0], jnp.float32)
+
+    def bound(var):
+        return likelihood.expected_log_density(params, jnp.zeros((1, 1)), jnp.zeros((1, 2)), var).sum()
+
+    told, slope = jax.value_and_grad(bound)(jnp.asarray([[-1e-4, 0.1]], jnp.float32))
+    assert np.isfinite(told)
+    assert np.isfinite(slope).all()

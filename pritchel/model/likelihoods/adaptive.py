@@ -1,6 +1,7 @@
 """Noise as the rows ask for it: constant and Gaussian, unless its spread depends on inputs or its tails are heavy."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ HEAVIEST = 0.5  # 1 / degrees of freedom: above two of them there is a variance
 TAIL_RATE = 10.0  # of the exponential prior of 1 / degrees of freedom: fewer than ten with a probability of 0.37
 START = 0.05  # twenty degrees of freedom
 NO_TAILS = -10.0  # as a logit
+TINY = 1e-30  # a square has a logarithm
 
 
 class AdaptiveLikelihood(HeteroscedasticLikelihood):
@@ -43,12 +45,18 @@ class AdaptiveLikelihood(HeteroscedasticLikelihood):
     def expected_log_density(
         self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs
     ) -> Float[AnyArray, " examples"]:
-        r"""The log density with $E[\gamma e^{-s}(y-f)^2]$ for the square, and $E[\ln\gamma - s]$: a bound by Jensen."""
-        return _log_student(params, *self._expected_square(params, targets, mean, var))
+        r"""The log density with $E[\gamma e^{-s}(y-f)^2]$ for the square, and $E[\ln\gamma - s]$: a bound by Jensen.
+
+        By the square's logarithm: where the $s$ are not known at all yet, it is too large for a number.
+        """
+        log_precision, sq_error, log_factor = self._expected_parts(params, targets, mean, var)
+        log_square = jnp.log(sq_error + TINY) + log_factor
+        return _log_student(params, log_precision, lambda tail: jnp.logaddexp(0.0, jnp.log(tail) + log_square))
 
     def log_density(self, params, targets, outputs):
         r"""$\ln t_{1/w}(y \mid f, e^{s/2}\gamma^{-1/2})$."""
-        return _log_student(params, *self._square(params, targets, outputs))
+        log_precision, square = self._square(params, targets, outputs)
+        return _log_student(params, log_precision, lambda tail: jnp.log1p(tail * square))
 
     def kl(self, params: Float[AnyArray, " params"]) -> Scalar:
         """That of the precision, and minus the log density of the tails, a point."""
@@ -77,9 +85,10 @@ class AdaptiveLikelihood(HeteroscedasticLikelihood):
         return {"scale": precision[:, None] ** -0.5, "dof": 1 / tail[:, None]}
 
 
-def _log_student(params: Any, log_precision: Any, square: Any) -> Any:
+def _log_student(params: Any, log_precision: Any, log_rise: Callable[[Any], Any]) -> Any:
+    """The log density, given the logarithm of one more than the square times the tails' weight, a function of that."""
     tail = _tail(params[params.size // 2 :])
-    of_square = 0.5 * (1 + tail) / tail * jnp.log1p(tail * square)
+    of_square = 0.5 * (1 + tail) / tail * log_rise(tail)
     return (log_student_normalizer(tail) + 0.5 * (log_precision - LOG_2PI) - of_square).sum(-1)
 
 

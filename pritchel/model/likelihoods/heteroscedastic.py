@@ -15,7 +15,7 @@ from pritchel.model.likelihoods.continuous import (
     StudentComponents,
     student_inflation,
 )
-from pritchel.numerics import LOG_2PI, log_normal_moment
+from pritchel.numerics import LOG_2PI
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 UNIT = 0.1  # log variance that an output of one stands for: by default it is nearly constant
@@ -70,16 +70,16 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
         self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs
     ) -> Float[AnyArray, " examples"]:
         r"""$\frac12(E\ln\gamma - \ln 2\pi - E[s] - E[\gamma]\,E[(y-f)^2]\,E[e^{-s}])$, outputs independent: exact."""
-        log_precision, square = self._expected_square(params, targets, mean, var)
-        return 0.5 * (log_precision - LOG_2PI - square).sum(-1)
+        log_precision, sq_error, log_factor = self._expected_parts(params, targets, mean, var)
+        return 0.5 * (log_precision - LOG_2PI - sq_error * jnp.exp(log_factor)).sum(-1)
 
-    def _expected_square(self, params: Any, targets: Any, mean: Any, var: Any) -> tuple[Any, Any]:
-        r"""$E[\ln(\gamma e^{-s})]$, and $E[\gamma e^{-s}(y - f)^2]$."""
+    def _expected_parts(self, params: Any, targets: Any, mean: Any, var: Any) -> tuple[Any, Any, Any]:
+        r"""$E[\ln(\gamma e^{-s})]$, $E[(y - f)^2]$ and $\ln E[\gamma e^{-s}]$."""
         num = targets.shape[1]
-        expected_sq_error = (targets - mean[:, :num]) ** 2 + var[:, :num]
+        sq_error = (targets - mean[:, :num]) ** 2 + jnp.maximum(var[:, :num], 0.0)  # rounding may leave it below
         log_var, log_var_var = UNIT * mean[:, num:], UNIT**2 * var[:, num:]
-        precision = jnp.exp(params[:num]) * log_normal_moment(log_var, log_var_var, -1.0)
-        return self.expected_log_precision(params[:num]) - log_var, expected_sq_error * precision
+        log_factor = params[:num] - log_var + 0.5 * log_var_var
+        return self.expected_log_precision(params[:num]) - log_var, sq_error, log_factor
 
     def log_density(self, params, targets, outputs):
         r"""$\ln N(y \mid f, e^s/\gamma)$."""
