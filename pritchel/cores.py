@@ -5,7 +5,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -32,14 +32,23 @@ def by_chunks(answer: Callable[[slice], Answer], num_rows: int, chunk_rows: int)
     chunks = [slice(start, min(start + chunk_rows, num_rows)) for start in range(0, max(num_rows, 1), chunk_rows)]
     with one_blas_thread():
         num_threads = min(len(chunks), num_cores())
-        if num_threads == 1:
-            return [answer(chunk) for chunk in chunks]
         pool = ThreadPoolExecutor(num_threads)
-        try:  # each with a copy of what is set here, as by numpy's errstate
-            futures = [pool.submit(contextvars.copy_context().run, answer, chunk) for chunk in chunks]
-            return [future.result() for future in futures]
+        try:
+            if num_threads > 1 and (futures := _submitted(pool, answer, chunks)) is not None:
+                return [future.result() for future in futures]
         finally:
             pool.shutdown(cancel_futures=True)
+        return [answer(chunk) for chunk in chunks]
+
+
+def _submitted(
+    pool: ThreadPoolExecutor, answer: Callable[[slice], Answer], chunks: list[slice]
+) -> list[Future[Answer]] | None:
+    """The answers to come, each with a copy of what is set here, as by numpy's errstate; None: no room for a thread."""
+    try:
+        return [pool.submit(contextvars.copy_context().run, answer, chunk) for chunk in chunks]
+    except RuntimeError:
+        return None
 
 
 @contextmanager

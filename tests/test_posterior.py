@@ -309,3 +309,21 @@ def test_one_value_far_from_all_others_is_named(table):
         diagnostics.FitWarning, match=r"X, column 1: 9999 in 1 row\(s\) is far from all its other values"
     ):
         tiny(training__num_steps=5).fit(X, y)
+
+
+def test_where_no_thread_can_start_rows_are_answered_one_chunk_after_the_other(monkeypatch):
+    def no_room(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(cores, "num_cores", lambda: 2)
+    monkeypatch.setattr("threading.Thread.start", no_room)
+    assert cores.by_chunks(lambda rows: rows.start, 5, 2) == [0, 2, 4]
+
+
+def test_what_an_answer_raises_is_not_taken_for_a_lack_of_threads(monkeypatch):
+    def wrong(rows):
+        raise RuntimeError("of the answer")
+
+    monkeypatch.setattr(cores, "num_cores", lambda: 2)
+    with pytest.raises(RuntimeError, match="of the answer"):
+        cores.by_chunks(wrong, 5, 2)
