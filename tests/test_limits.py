@@ -27,6 +27,7 @@ def test_a_bound_that_still_rises_is_told_from_one_that_only_shakes():
     rising = level + num_rows * np.stack([0 * steps, 0.002 * steps])
     assert "by 0.19 nats a row" in rising_remark(rising, num_rows)
     assert "training__num_steps=2000" in rising_remark(rising, num_rows)
+    assert rising_remark(0.001 * rising, num_rows) is None  # sure, and too little to speak of
     rising[:, ::7] = np.nan  # steps that were skipped
     assert rising_remark(rising, num_rows) is not None
     assert rising_remark(rising - 2 * (rising - level), num_rows) is None  # falling
