@@ -43,6 +43,11 @@ def in_child(action: Callable[[], None]) -> int:
         os._exit(code)
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a child has ended; its outcome is still to be had."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def outcome(pid: int) -> int:
     """How a child ended: its exit code, or minus the signal that ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -15,7 +15,7 @@ import numpy as np
 
 from pritchel import load
 from tests.conftest import tiny
-from tests.soak.area import Area, in_child, outcome
+from tests.soak.area import Area, has_ended, in_child, outcome
 
 
 def _table() -> tuple[np.ndarray, np.ndarray]:
@@ -65,7 +65,9 @@ class KilledFits(Area):
             shutil.rmtree(self.folder / leftover, ignore_errors=True)
         for _ in range(int(rng.integers(1, 4))):
             pid = in_child(lambda: self._fit("killed"))
-            time.sleep(rng.uniform(0, self.seconds))
+            end = time.monotonic() + rng.uniform(0, self.seconds)
+            while time.monotonic() < end and not has_ended(pid):
+                time.sleep(0.005)
             os.kill(pid, signal.SIGKILL)
             assert outcome(pid) in (0, -signal.SIGKILL)
         assert outcome(in_child(lambda: self._fit("killed"))) == 0
