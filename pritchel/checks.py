@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 LARGEST = 1e100  # its square, and the reciprocal of that, are floats
+FEWEST_ROWS, MOST_ROWS = 1e-6, 1e12  # that weights may stand for: squared gradients must be short floats
 FEW_DIGITS = "floats have but a few steps between its values, so large are they. Subtract an offset from them first."
 FAR = "far from all its other values, which then look alike. If it stands for a missing value, fill it or drop the row."
 MIN_DISTINCT = 6  # values of a column of which one can be far from the others
@@ -135,6 +136,17 @@ def check_magnitude(name: str, values: np.ndarray, labels: Sequence[str] | None 
                 f"{name} holds nothing larger than {sizes.max():g} in column {label}: too small to compute with. Give "
                 "it in other units."
             )
+
+
+def check_total_weight(name: str, weights: np.ndarray) -> None:
+    """Weights do not stand for more rows, or a smaller part of one, than a fit can compute with."""
+    largest = float(weights.max())
+    total = largest * len(weights)  # at most; the sum itself may overflow
+    if not FEWEST_ROWS <= total <= MOST_ROWS:
+        raise ValueError(
+            f"{name} is up to {largest:g}, too {'large' if total > 1 else 'small'} to compute with: a row of "
+            "weight two counts as two rows. Divide it by its mean."
+        )
 
 
 def columns_without_digits(values: np.ndarray) -> list[int]:

@@ -5,14 +5,17 @@ import subprocess
 import sys
 import textwrap
 
+import jax
 import numpy as np
 import pytest
 from scipy import stats
 
 from pritchel import programs
+from pritchel.infer import run, sample
 from pritchel.model.likelihoods.negative_binomial import NegativeBinomialComponents
 from pritchel.model.likelihoods.poisson import PoissonComponents
-from pritchel.posterior.draws import max_draws
+from pritchel.posterior import draws
+from pritchel.posterior.draws import draw_block, max_draws
 from pritchel.posterior.mixture import mixed_quantile
 from tests.conftest import tiny
 
@@ -36,6 +39,17 @@ def test_draws_are_bounded_by_what_they_cost(table):
         tiny(num_draws=100_000).fit(*table)
 
 
+def test_a_process_that_is_not_the_one_of_the_first_program_is_refused(table, fitted, monkeypatch):
+    """As in a fork, whose memory says that another process has run programs."""
+    drawn = fitted.predict(table[0])
+    monkeypatch.setattr(programs, "_process", os.getpid() + 1)
+    np.testing.assert_array_equal(fitted.predict(table[0]), drawn)  # from draws that are there
+    with pytest.raises(RuntimeError, match="spawn"):
+        tiny(training__num_steps=5).fit(*table)
+    with pytest.raises(RuntimeError, match="spawn"):
+        draw_block(fitted.posterior_.members[0], (1, 2))
+
+
 @pytest.mark.slow
 def test_a_fit_in_a_forked_process_is_refused_with_advice():
     code = """
@@ -56,6 +70,32 @@ def test_a_fit_in_a_forked_process_is_refused_with_advice():
     """
     words = [sys.executable, "-c", textwrap.dedent(code)]
     assert subprocess.run(words, timeout=600, cwd=os.getcwd()).returncode == 7
+
+
+def test_programs_beyond_a_number_are_forgotten(monkeypatch):
+    monkeypatch.setattr(programs, "MAX_PROGRAMS", 2)
+    double = jax.jit(lambda values: 2 * values)
+    sizes = []
+    for width in (1, 2, 1, 3, 3, 4):
+        programs.keep_few_programs(double, np.zeros(width))
+        double(np.zeros(width))
+        sizes.append(double._cache_size())
+    assert sizes == [1, 2, 2, 1, 1, 2]
+
+
+@pytest.mark.parametrize("inference", ["variational", "sampled"])
+def test_what_compiles_keeps_few_programs(table, monkeypatch, inference):
+    """The steps of a fit, its chains and its draws all ask."""
+    asked = set()
+
+    def ask(function, *_):
+        asked.add(function)
+
+    for module in (run, sample, draws):
+        monkeypatch.setattr(module, "keep_few_programs", ask)
+    tiny(training__num_steps=5, num_draws=5, inference=inference).fit(*table).predict(table[0])
+    expected = {run.run_chunk, draws._draw_block} if inference == "variational" else {run.run_chunk, sample.run_chunk}
+    assert expected <= asked
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from pritchel import FileError, HorseshoeClassifier, HorseshoeRegressor
 from pritchel.tables.columns import TablePlan
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.messages import TableError
+from pritchel.tables.outside import joined_counts, outside_cells, outside_remarks
 from pritchel.tables.plan import holds_classes, plan_table
 from pritchel.tables.read import iter_table, read_table
 
@@ -188,6 +189,16 @@ def test_targets_that_are_no_numbers_are_named(name):
 def test_what_is_compared_with_is_checked_too(fitted, table):
     with pytest.raises(ValueError, match="row 0 is 'a'"):
         fitted.log_prob(table[0], ["a"] * 60)
+
+
+def test_what_lies_outside_is_counted_on_both_sides_and_over_pieces():
+    plan = plan_table(pd.DataFrame({"x": np.arange(10.0) ** 2, "y": np.arange(10.0)}), ["y"])
+    new = pd.DataFrame({"x": [4.0, -500.0, 90.0, 400.0]})
+    first, second = outside_cells(plan, new[:2])[1], outside_cells(plan, new[2:], 2)[1]
+    for one, other in ((first, second), (second, first)):
+        assert list(outside_remarks(plan, joined_counts(plan, one, other))) == [
+            "'x' lies outside the range of the fit, 0 to 81, in 3 of 4 row(s); the furthest is -500 in row 2."
+        ]
 
 
 def test_a_lack_of_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):

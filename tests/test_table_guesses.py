@@ -125,6 +125,20 @@ def test_weights_are_those_of_the_rows():
             training_table(frame.assign(w=[1.0, 1.0, 1.0, wrong] + [1.0] * 36), ["y"], Told(weight="w"))
 
 
+@pytest.mark.parametrize(("weight", "size"), [(1e20, "large"), (1e99, "large"), (1e-40, "small")])
+def test_weights_too_large_or_small_to_compute_with_are_refused(weight, size):
+    frame = pd.DataFrame({"x": np.arange(40) % 7 / 2, "y": np.arange(40.0) % 5, "w": np.full(40, weight)})
+    with pytest.raises(TableError, match=rf"Column 'w' is up to .*, too {size} to compute with.*Divide it by its mean"):
+        training_table(frame, ["y"], Told(weight="w"))
+    with pytest.raises(ValueError, match=f"sample_weight is up to .*, too {size} to compute with"):
+        tiny(**BRIEF).fit(frame[["x"]], frame["y"], sample_weight=frame["w"])
+
+
+def test_weights_that_are_just_small_enough_can_be_fitted_with():
+    X, y = np.arange(40.0)[:, None] % 7, np.arange(40.0) % 5
+    assert np.isfinite(tiny(**BRIEF).fit(X, y, sample_weight=np.full(40, 2e10)).predict(X)).all()
+
+
 def test_guesses_are_listed_beside_what_changes_them(tmp_path):
     text = "house_id;area;town;price\n" + "".join(f"{i};{i % 9},25;{'AB'[i % 2]};{i * i % 31}\n" for i in range(1, 31))
     (tmp_path / "t.csv").write_text(text)

@@ -188,11 +188,25 @@ def test_a_lock_dies_with_its_process(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_lock_file_that_has_lost_its_name_is_no_lock(tmp_path, monkeypatch):
+    """The holder before removes it between its being opened and its being locked: nobody else would meet it."""
+    real, left = writing._is_locked, [tmp_path / ".m.lock"]
+
+    def once_removed(file):
+        if left:
+            left.pop().unlink()
+        return real(file)
+
+    monkeypatch.setattr(writing, "_is_locked", once_removed)
+    with owned(tmp_path / "m"):
+        assert (tmp_path / ".m.lock").exists()
+
+
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
     path = write_text(tmp_path / "page.html", "old")
 
     def full(path, data):
-        path.touch()
+        path.open("wb").close()
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)

@@ -259,6 +259,8 @@ class HorseshoeEstimator(FittedEstimator):
             warnings.warn(remark, diagnostics.FitWarning, stacklevel=3)
         if weights is not None and np.count_nonzero(weights) < 2:
             raise ValueError("sample_weight must leave at least two rows with a positive weight.")
+        if weights is not None:
+            checks.check_total_weight("sample_weight", weights)
         return np.ascontiguousarray(inputs), targets, weights
 
     def _warm_start(self, num_targets: int, options: Options) -> tuple[list[Member], Standardizer | None]:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from pritchel import checks
 from pritchel.data.grid import coarse_step, has_many_zeros, heavy_value
 from pritchel.estimators.classifier import HorseshoeClassifier
 from pritchel.estimators.regressor import HorseshoeRegressor
@@ -161,6 +162,10 @@ def _weights(frame: pd.DataFrame, told: Told) -> np.ndarray:
             f"Column {told.weight!r} is {values[wrong[0]]:g} in row {wrong[0] + 1}; a weight is zero or more. Mend it, "
             "or drop the row."
         )
+    try:
+        checks.check_total_weight(f"Column {told.weight!r}", values)
+    except ValueError as error:
+        raise TableError(str(error)) from None
     return values
 
 
