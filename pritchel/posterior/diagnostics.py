@@ -60,7 +60,8 @@ def warn_if_collapsed(
 def width_remark(kept: np.ndarray, offered: Sequence[int], num_steps: int) -> str | None:
     """What to do about layers that are nearly full, given what members keep: (members, layers). None: none is.
 
-    That more are better is not certain: of 200 units offered for kin8nm, which keeps 85 of 100, predictions are worse.
+    That more are better is not certain: of kin8nm and protein, which keep 80 to 85 of 100, predictions are worse by 0.04
+    nats a row where 200 are offered for the same steps.
     """
     mean = np.mean(kept, 0)
     if num_steps < STEPS_TO_EMPTY:
@@ -71,8 +72,9 @@ def width_remark(kept: np.ndarray, offered: Sequence[int], num_steps: int) -> st
     told = " and ".join(f"{mean[index]:.0f} of {offered[index]} in layer {index + 1}" for index in layers)
     more = tuple(2 * units if index in layers else int(units) for index, units in enumerate(offered))
     return (
-        f"Nearly all units offered are in use ({told}), so it is the offer that sets the width. Try hidden={more}, and "
-        "keep it if the log-likelihood of rows held out is better."
+        f"Nearly all units offered are in use ({told}), so it is the offer that sets the width. More may "
+        f"help, with more steps to train them: try hidden={more} with training__num_steps={2 * num_steps}, and keep it "
+        "if the log-likelihood of rows held out is better."
     )
 
 
