@@ -110,7 +110,7 @@ class HorseshoeEstimator(FittedEstimator):
             fits = fit_members(data, options, seed, **named, execution=execution)
         if any(fit.result.status == "diverged" for fit in fits):
             options, fits = self._begun_anew(data, slower(options), seed, named)
-        usable = self._usable(fits, options.num_members, options, num_steps)
+        usable = usable_fits(fits, options.num_members, num_steps, options.training.learning_rate)
 
         def fit_anew(numbers: list[int]) -> list[MemberFit]:
             with self._execution(len(numbers), num_steps, self.checkpoint) as execution:
@@ -279,9 +279,6 @@ class HorseshoeEstimator(FittedEstimator):
             stage,
         )
 
-    def _usable(self, fits: list[MemberFit], num_asked: int, options: Options, num_steps: int) -> list[MemberFit]:
-        return usable_fits(fits, num_asked, num_steps, options.training.learning_rate)
-
     def _tuning_data(self, X: Any, y: Any, sample_weight: Any) -> Dataset:
         if X is not None:
             table = self._check_table(X, y, sample_weight, is_fit=False)
@@ -298,4 +295,5 @@ class HorseshoeEstimator(FittedEstimator):
         options = self.options()
         with self._execution(len(members), num_steps) as execution:
             fits = fine_tune_members(members, data, options, self.posterior_.seed, num_steps, execution)
-        return [fit.member for fit in self._usable(fits, len(members), options, num_steps)]
+        usable = usable_fits(fits, len(members), num_steps, options.training.learning_rate)
+        return [fit.member for fit in usable]

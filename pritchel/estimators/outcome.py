@@ -18,7 +18,7 @@ from pritchel.posterior.predict import Posterior
 MAX_COLLAPSE_ROWS = 400
 BY_HEART = 0.5  # of the noise's variance: less is left of rows that are known by heart
 STEPS_TO_KNOW, JUDGE_STEPS = 1000, 2000  # before it can know anything by heart; of the further fit
-TO_CALLER_OF_FIT = 4  # stack levels from here
+TO_CALLER_OF_FIT = 3  # stack levels from here
 
 
 def usable_fits(fits: list[MemberFit], num_asked: int, num_steps: int, learning_rate: float) -> list[MemberFit]:

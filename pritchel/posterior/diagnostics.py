@@ -60,8 +60,8 @@ def warn_if_collapsed(
 def width_remark(kept: np.ndarray, offered: Sequence[int], num_steps: int) -> str | None:
     """What to do about layers that are nearly full, given what members keep: (members, layers). None: none is.
 
-    That more are better is not certain: of kin8nm and protein, which keep 80 to 85 of 100, predictions are worse by 0.04
-    nats a row where 200 are offered for the same steps.
+    That more are better is not certain: kin8nm and protein keep 80 to 85 of 100, and their predictions are worse by
+    0.04 nats a row where 200 are offered for the same steps.
     """
     mean = np.mean(kept, 0)
     if num_steps < STEPS_TO_EMPTY:
