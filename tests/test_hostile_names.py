@@ -59,6 +59,7 @@ def test_odd_names_can_be_fitted_inspected_scored_and_reported(tmp_path):
         assert "[/b] $y$" in result.output
         assert "\x1b" not in result.output + result.stderr
     assert "[/s]" in said[1].output
+    assert ":smile:" in said[1].output
     assert "\\x1b[31mred" in said[1].output
 
 
