@@ -96,6 +96,7 @@ WRONG = [
     (("fitted", "num_draws"), True),
     (("fitted", "elbo"), {"array": "members.0.kept.0"}),
     (("fitted", "members", 0, "model", "fields", "activation"), "sigmoid"),
+    (("fitted", "members", 0, "model", "fields", "linear"), 1),
     (("table", "columns"), {}),
     (("table", "columns", 0, "summary"), {"missing": 0}),
     (("table", "left_out", "z"), "for no reason"),
@@ -107,6 +108,8 @@ WRONG = [
     (("settings", "checkpoint"), "elsewhere"),
     (("settings", "n_jobs"), "all"),
     (("settings", "random_state"), -1),
+    (("settings", "input_limit"), 0.5),
+    (("settings", "num_draws"), 0),
 ]
 
 
@@ -116,6 +119,23 @@ def test_what_no_model_says_is_refused(saved, path, value):
     spec, arrays = saved
     with pytest.raises(FileError):
         TableModel.of_saved(unpack(with_value(spec, path, value), arrays), "folder")
+
+
+@pytest.mark.parametrize("saved", ["classes"], indirect=True)
+@pytest.mark.parametrize("weights", ["odd", 2, {"pairs": [["up", -1], ["down", 1]]}], ids=str)
+def test_class_weights_that_are_none_are_refused(saved, weights):
+    spec, arrays = saved
+    with pytest.raises(FileError, match="class_weight"):
+        unpack(with_value(spec, ("settings", "class_weight"), weights), arrays)
+
+
+def test_scores_are_one_a_target_and_of_so_many_rows(saved):
+    spec, arrays = saved
+    notes = spec["notes"]
+    without_count = {name: part for name, part in notes.items() if name != "num_scored"}
+    for wrong in ({**notes, "scores": 2 * notes["scores"]}, without_count):
+        with pytest.raises(FileError, match="not one a target"):
+            unpack({**spec, "notes": wrong}, arrays)
 
 
 def test_scales_that_are_not_positive_are_refused(saved):
