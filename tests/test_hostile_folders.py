@@ -14,6 +14,7 @@ from pritchel import FileError, HorseshoeClassifier, TableModel
 from pritchel.cli.inspect import describe, show
 from pritchel.estimators.saved import unpack
 from pritchel.folder import read_folder
+from pritchel.posterior.evaluate import LEVELS, ClassScores, TargetScores
 from tests.conftest import tiny
 from tests.test_files import JSON_VALUES, rewrite_spec
 
@@ -136,6 +137,15 @@ def test_scores_are_one_a_target_and_of_so_many_rows(saved):
     for wrong in ({**notes, "scores": 2 * notes["scores"]}, without_count):
         with pytest.raises(FileError, match="not one a target"):
             unpack({**spec, "notes": wrong}, arrays)
+
+
+def test_scores_are_of_the_kind_of_the_targets(saved):
+    spec, arrays = saved
+    (own,) = spec["notes"]["scores"]
+    of_numbers = dict.fromkeys(TargetScores._fields) | {"coverage": [None] * len(LEVELS)}
+    other = of_numbers if "accuracy" in own else dict.fromkeys(ClassScores._fields)
+    with pytest.raises(FileError, match="of another kind"):
+        unpack(with_value(spec, ("notes", "scores"), [other | {"target": own["target"]}]), arrays)
 
 
 def test_scales_that_are_not_positive_are_refused(saved):
