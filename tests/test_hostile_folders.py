@@ -156,6 +156,15 @@ def test_scales_that_are_not_positive_are_refused(saved):
                 unpack(spec, arrays | {name: np.full_like(arrays[name], scale)})
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("saved", ["numbers"], indirect=True)
+def test_weights_with_no_finite_answers_are_refused(saved):
+    spec, arrays = saved
+    name = "members.0.guide.linear.log_sd"
+    with pytest.raises(FileError, match="predictions are not finite"):
+        unpack(spec, arrays | {name: np.full_like(arrays[name], 3e38)})
+
+
 def test_older_specs_pass_the_schema(saved):
     """What a later version may add is no hindrance."""
     spec, arrays = saved
