@@ -138,6 +138,13 @@ def check_magnitude(name: str, values: np.ndarray, labels: Sequence[str] | None 
             )
 
 
+def check_weights(weights: np.ndarray) -> None:
+    """Weights leave rows to fit to, and can be computed with."""
+    if np.count_nonzero(weights) < 2:
+        raise ValueError("sample_weight must leave at least two rows with a positive weight.")
+    check_total_weight("sample_weight", weights)
+
+
 def check_total_weight(name: str, weights: np.ndarray) -> None:
     """Weights do not stand for more rows, or a smaller part of one, than a fit can compute with."""
     largest = float(weights.max())

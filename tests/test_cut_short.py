@@ -1,13 +1,16 @@
 """A fit that is cut short, a disk that is full, a checkpoint that is damaged: nothing that was there is lost."""
 
+import contextlib
 import errno
 import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import typer
 
 from pritchel import HorseshoeRegressor
 from pritchel.cli import common
@@ -115,6 +118,17 @@ def test_ctrl_c_during_an_import_is_heard_afterwards():
     with pytest.raises(KeyboardInterrupt), common.interrupts_held():
         steps += [os.kill(os.getpid(), signal.SIGINT), "the import goes on"]
     assert len(steps) == 2
+
+
+def test_ctrl_c_that_an_import_swallows_ends_the_command_all_the_same(monkeypatch):
+    def import_module(name):
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(common, "importlib", SimpleNamespace(import_module=import_module))
+    with pytest.raises(typer.Exit) as ended, common.plain_errors():
+        pytest.fail("it goes on")
+    assert ended.value.exit_code == 130
 
 
 def test_a_second_fit_into_the_same_place_is_refused(place):

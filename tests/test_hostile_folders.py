@@ -14,6 +14,7 @@ from pritchel import FileError, HorseshoeClassifier, TableModel
 from pritchel.cli.inspect import describe, show
 from pritchel.estimators.saved import unpack
 from pritchel.folder import read_folder
+from pritchel.posterior.evaluate import LEVELS, ClassScores, TargetScores
 from tests.conftest import tiny
 from tests.test_files import JSON_VALUES, rewrite_spec
 
@@ -96,6 +97,7 @@ WRONG = [
     (("fitted", "num_draws"), True),
     (("fitted", "elbo"), {"array": "members.0.kept.0"}),
     (("fitted", "members", 0, "model", "fields", "activation"), "sigmoid"),
+    (("fitted", "members", 0, "model", "fields", "linear"), 1),
     (("table", "columns"), {}),
     (("table", "columns", 0, "summary"), {"missing": 0}),
     (("table", "left_out", "z"), "for no reason"),
@@ -107,6 +109,8 @@ WRONG = [
     (("settings", "checkpoint"), "elsewhere"),
     (("settings", "n_jobs"), "all"),
     (("settings", "random_state"), -1),
+    (("settings", "input_limit"), 0.5),
+    (("settings", "num_draws"), 0),
 ]
 
 
@@ -118,12 +122,47 @@ def test_what_no_model_says_is_refused(saved, path, value):
         TableModel.of_saved(unpack(with_value(spec, path, value), arrays), "folder")
 
 
+@pytest.mark.parametrize("saved", ["classes"], indirect=True)
+@pytest.mark.parametrize("weights", ["odd", 2, {"pairs": [["up", -1], ["down", 1]]}], ids=str)
+def test_class_weights_that_are_none_are_refused(saved, weights):
+    spec, arrays = saved
+    with pytest.raises(FileError, match="class_weight"):
+        unpack(with_value(spec, ("settings", "class_weight"), weights), arrays)
+
+
+def test_scores_are_one_a_target_and_of_so_many_rows(saved):
+    spec, arrays = saved
+    notes = spec["notes"]
+    without_count = {name: part for name, part in notes.items() if name != "num_scored"}
+    for wrong in ({**notes, "scores": 2 * notes["scores"]}, without_count):
+        with pytest.raises(FileError, match="not one a target"):
+            unpack({**spec, "notes": wrong}, arrays)
+
+
+def test_scores_are_of_the_kind_of_the_targets(saved):
+    spec, arrays = saved
+    (own,) = spec["notes"]["scores"]
+    of_numbers = dict.fromkeys(TargetScores._fields) | {"coverage": [None] * len(LEVELS)}
+    other = of_numbers if "accuracy" in own else dict.fromkeys(ClassScores._fields)
+    with pytest.raises(FileError, match="of another kind"):
+        unpack(with_value(spec, ("notes", "scores"), [other | {"target": own["target"]}]), arrays)
+
+
 def test_scales_that_are_not_positive_are_refused(saved):
     spec, arrays = saved
     for name in ("standardizer.1", "standardizer.3"):
         for scale in (0, -1):
             with pytest.raises(FileError, match="not positive"):
                 unpack(spec, arrays | {name: np.full_like(arrays[name], scale)})
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("saved", ["numbers"], indirect=True)
+def test_weights_with_no_finite_answers_are_refused(saved):
+    spec, arrays = saved
+    name = "members.0.guide.linear.log_sd"
+    with pytest.raises(FileError, match="predictions are not finite"):
+        unpack(spec, arrays | {name: np.full_like(arrays[name], 3e38)})
 
 
 def test_older_specs_pass_the_schema(saved):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from pritchel import HorseshoeClassifier, TableModel
-from pritchel.cli.common import print_json, visible, warnings_told
+from pritchel.cli.common import print_json, put, say, visible, warnings_told
 from pritchel.files.deployed import deployed
 from pritchel.files.numpy_export import write_numpy
 from pritchel.files.onnx_export import write_onnx
@@ -33,7 +33,7 @@ def odd_frame(names, target="y") -> pd.DataFrame:
 
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_odd_names_can_be_fitted_inspected_scored_and_reported(tmp_path):
-    target = "[/b] $y$ \x1b[2J"
+    target = "[/b] $\\y{$ \x1b[2J"
     frame = odd_frame(ODD, target).assign(town=np.resize(["[/i]", "$b$ $"], 60))
     frame.to_csv(tmp_path / "t.csv", index=False)
     words = [
@@ -56,14 +56,18 @@ def test_odd_names_can_be_fitted_inspected_scored_and_reported(tmp_path):
     said += [run("inspect", tmp_path / "m"), run("evaluate", tmp_path / "m", tmp_path / "t.csv")]
     run("report", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "r.html")
     for result in said:
-        assert "[/b] $y$" in result.output
+        assert "[/b] $\\y{$" in result.output
         assert "\x1b" not in result.output + result.stderr
     assert "[/s]" in said[1].output
+    assert ":smile:" in said[1].output
     assert "\\x1b[31mred" in said[1].output
 
 
-def test_control_characters_are_spelled_out():
+def test_control_characters_are_spelled_out(capsys):
     assert visible("a\x1b[2Jb\u202e\x07\ttab\nline é") == "a\\x1b[2Jb\\u202e\\x07\ttab\nline é"
+    say("\x1b[2J")
+    put("\x1b[3J")
+    assert capsys.readouterr() == ("\\x1b[3J\n", "\\x1b[2J\n")
 
 
 def test_json_has_no_infinity(capsys):

@@ -201,6 +201,23 @@ def test_what_lies_outside_is_counted_on_both_sides_and_over_pieces():
         ]
 
 
+def test_gaps_are_told_of_where_the_fit_had_none():
+    frame = pd.DataFrame({"x": np.arange(10.0) ** 2, "gaps": [None, *np.arange(9.0) ** 3], "y": np.arange(10.0)})
+    frame["town"] = [None, "Ayr"] * 5
+    plan = plan_table(frame, ["y"])
+    counts = outside_cells(plan, pd.DataFrame({"x": [None, 4.0], "gaps": [None, 8.0], "town": [None, "Ayr"]}))[1]
+    told = "'x' is missing in 1 of 2 row(s); in the rows of the fit it never was."
+    assert list(outside_remarks(plan, counts)) == [told]
+
+
+def test_of_many_columns_outside_the_first_are_told():
+    frame = pd.DataFrame({f"x{index}": np.arange(10.0) ** 2 for index in range(20)}).assign(y=np.arange(10.0))
+    plan = plan_table(frame, ["y"])
+    told = list(outside_remarks(plan, outside_cells(plan, frame + 1000)[1]))
+    assert len(told) == 9
+    assert told[-1] == "12 more columns are unlike the rows of the fit."
+
+
 def test_a_lack_of_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
     def lacking(*_):
         raise pd.errors.ParserError("Error tokenizing data. C error: out of memory")

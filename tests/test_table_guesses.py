@@ -195,9 +195,11 @@ def test_thousands_of_classes_are_not_all_listed(monkeypatch):
 
     monkeypatch.setattr(tables_model, "fit_and_score", lambda estimator, data, tell: ({}, {}))
     frame = pd.DataFrame({"x": np.arange(8000) / 3, "kind": [f"kind {i % 3000}" for i in range(8000)]})
+    frame["town"] = [f"town {i % 700}" for i in range(8000)]
     said = []
     TableModel(HorseshoeClassifier()).fit(frame, "kind", say=lambda message: said.append(str(message)))
     assert "3,000 classes" in said[-1]
+    assert any("'town' has 700 categories" in text for text in said)
     assert all(len(text) < 2000 for text in said)
 
 

@@ -257,10 +257,8 @@ class HorseshoeEstimator(FittedEstimator):
             checks.check_magnitude(name, table)
         for remark in table_remarks(inputs, targets, self.likelihood_settings().kind):
             warnings.warn(remark, diagnostics.FitWarning, stacklevel=3)
-        if weights is not None and np.count_nonzero(weights) < 2:
-            raise ValueError("sample_weight must leave at least two rows with a positive weight.")
         if weights is not None:
-            checks.check_total_weight("sample_weight", weights)
+            checks.check_weights(weights)
         return np.ascontiguousarray(inputs), targets, weights
 
     def _warm_start(self, num_targets: int, options: Options) -> tuple[list[Member], Standardizer | None]:
