@@ -9,6 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
+
+THREAD_BYTES = 2**27
 Answer = TypeVar("Answer")
 
 _lock = threading.Lock()
@@ -34,11 +37,20 @@ def by_chunks(answer: Callable[[slice], Answer], num_rows: int, chunk_rows: int)
         num_threads = min(len(chunks), num_cores())
         pool = ThreadPoolExecutor(num_threads)
         try:
-            if num_threads > 1 and (futures := _submitted(pool, answer, chunks)) is not None:
+            if num_threads > 1 and _has_room(num_threads) and (futures := _submitted(pool, answer, chunks)) is not None:
                 return [future.result() for future in futures]
         finally:
             pool.shutdown(cancel_futures=True)
         return [answer(chunk) for chunk in chunks]
+
+
+def _has_room(num_threads: int) -> bool:
+    """Whether there is memory for what threads want of it: linear algebra ends the process where it finds none."""
+    try:
+        np.empty((num_threads, THREAD_BYTES), np.uint8)
+    except MemoryError:
+        return False
+    return True
 
 
 def _submitted(

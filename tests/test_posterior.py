@@ -327,3 +327,10 @@ def test_what_an_answer_raises_is_not_taken_for_a_lack_of_threads(monkeypatch):
     monkeypatch.setattr(cores, "num_cores", lambda: 2)
     with pytest.raises(RuntimeError, match="of the answer"):
         cores.by_chunks(wrong, 5, 2)
+
+
+def test_where_there_is_little_memory_no_thread_is_started(monkeypatch):
+    monkeypatch.setattr(cores, "num_cores", lambda: 2)
+    monkeypatch.setattr(cores, "THREAD_BYTES", 2**60)
+    monkeypatch.setattr(cores, "_submitted", lambda *_: pytest.fail("a thread was asked for"))
+    assert cores.by_chunks(lambda rows: rows.start, 5, 2) == [0, 2, 4]
