@@ -14,6 +14,7 @@ import warnings
 import zlib
 from pathlib import Path
 
+from pritchel.lazy import jax
 from pritchel.user_cache import user_cache
 
 VARIABLE = "PRITCHEL_CACHE"
@@ -34,8 +35,6 @@ def use_compile_cache(folder: str | os.PathLike[str] | None = None) -> Path | No
     named = folder or os.environ.get(VARIABLE)
     if named == OFF:
         return None
-    import jax
-
     if not named and jax.config.values["jax_compilation_cache_dir"] is not None:
         return None
     path = _named_folder(named) if named else _own_folder()

@@ -1,12 +1,14 @@
 """Gaussian, log-normal and low-rank formulas that know nothing of networks."""
 
-from typing import NamedTuple
+import functools
+import os
+import sys
+from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from pritchel.lazy import jax, jnp
 from pritchel.shapes import AnyArray, Scalar
 
 LOG_2PI = float(np.log(2 * np.pi))
@@ -15,7 +17,20 @@ NUM_TILTS = 3  # steps towards the tightest of Knowles and Minka's bounds
 
 def as_parameter(values: np.ndarray) -> np.ndarray:
     """A numpy array of JAX's present float type: starting values made on the host compile nothing."""
-    return np.asarray(values, jax.dtypes.canonicalize_dtype(np.float64))
+    if "jax" in sys.modules:
+        return np.asarray(values, jax.dtypes.canonicalize_dtype(np.float64))
+    is_double = os.environ.get("JAX_ENABLE_X64", "").lower() in ("1", "true", "yes", "on", "t", "y")  # as it will ask
+    return np.asarray(values, np.float64 if is_double else np.float32)
+
+
+def space_of(values: AnyArray) -> Any:
+    """The functions that go with an array: numpy's, or JAX's. By them a formula serves to fit and to predict."""
+    return values.__array_namespace__()
+
+
+def held_fixed(values: AnyArray | None) -> Any:
+    """The same values, which no gradient passes through."""
+    return values if values is None or isinstance(values, np.ndarray) else jax.lax.stop_gradient(values)
 
 
 def standard_normal_log_density(expected_sq_sum: Scalar, num_entries: Scalar | int) -> Scalar:
@@ -41,7 +56,6 @@ class Outer(NamedTuple):
         return jnp.tensordot(self.rows, self.cols, 0)
 
 
-@jax.custom_jvp
 def rectified_normal(
     standard: Float[AnyArray, "*shape"],
 ) -> tuple[Float[AnyArray, "*shape"], Float[AnyArray, "*shape"], Float[AnyArray, "*shape"]]:
@@ -49,8 +63,15 @@ def rectified_normal(
 
     The mean is $z\Phi(z) + \phi(z)$; the variance is written so that nothing large cancels at either end.
     """
-    mean, var, cdf, _ = _rectified_normal_terms(standard)
-    return mean, var, cdf
+    return _rectified_normal()(standard)
+
+
+@functools.cache
+def _rectified_normal() -> Any:
+    """The same with its derivatives, as JAX takes them."""
+    moments = jax.custom_jvp(lambda standard: _rectified_normal_terms(standard)[:3])
+    moments.defjvp(_rectified_normal_jvp)
+    return moments
 
 
 def _rectified_normal_terms(standard):
@@ -60,7 +81,6 @@ def _rectified_normal_terms(standard):
     return standard * cdf + density, var, cdf, density
 
 
-@rectified_normal.defjvp
 def _rectified_normal_jvp(primals, tangents):
     r"""$\Phi$, $2\mu(1 - \Phi)$ and $\phi$: the one erf and the one exp serve the gradient too."""
     mean, var, cdf, density = _rectified_normal_terms(*primals)
@@ -74,7 +94,7 @@ def log_student_normalizer(inverse_dof: Float[AnyArray, "*shape"]) -> Float[AnyA
     By the recurrence of the gamma function to $\nu + 4$ and Stirling's series there, so that nothing cancels however
     near the noise is to Gaussian. Numpy in, numpy out; JAX in, JAX out.
     """
-    log1p, moved, total = inverse_dof.__array_namespace__().log1p, inverse_dof, 0 * inverse_dof
+    log1p, moved, total = space_of(inverse_dof).log1p, inverse_dof, 0 * inverse_dof
     for _ in range(2):
         total = total + 0.5 * log1p(2 * moved) - log1p(moved)
         moved = moved / (1 + 2 * moved)
@@ -128,13 +148,13 @@ def whiten(
     r"""$L^{-1} B$ with $LL^\top$ the given positive definite matrix, by elimination: for matrices of a few rows.
 
     Plain arithmetic on purpose. LAPACK's calls, batched by `vmap`, can wait for ever for a thread on a machine of two
-    cores; these few steps cannot.
+    cores; these few steps cannot. Numpy in, numpy out; JAX in, JAX out.
     """
-    size = matrix.shape[0]
-    left, index, rows = jnp.concatenate([matrix, values], axis=1), np.arange(size), []
+    size, space = matrix.shape[0], space_of(matrix)
+    left, index, rows = space.concatenate([matrix, values], axis=1), np.arange(size), []
     for step in range(size):
-        scale = jax.lax.rsqrt(left[step, step])
+        scale = 1 / space.sqrt(left[step, step])
         rows.append(left[step] * scale)
-        below = jnp.where(index > step, left[:, step] * scale, 0.0)
-        left = left - jnp.tensordot(below, rows[-1], 0)
-    return jnp.stack(rows)[:, size:]
+        below = space.where(index > step, left[:, step] * scale, 0.0)
+        left = left - space.tensordot(below, rows[-1], 0)
+    return space.stack(rows)[:, size:]

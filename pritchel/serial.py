@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any, TypeVar
 
-import equinox as eqx
-import jax
 import numpy as np
 from safetensors.numpy import load, save
 
 from pritchel import __version__
+from pritchel.lazy import jax
+from pritchel.tree import tree_kinds
 from pritchel.writing import write_bytes
 
 MAX_TEXT_BYTES = 2**26
@@ -49,7 +49,7 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
     """JSON for a value; the arrays in it go to `arrays`, under names that begin with `name`."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, (np.ndarray, jax.Array)):
+    if isinstance(value, np.ndarray) or ("jax" in sys.modules and isinstance(value, jax.Array)):
         arrays[name] = np.array(value, order="C")
         return {"array": name}
     if _VALUES.get(type(value).__name__) is type(value):
@@ -59,7 +59,7 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
         return [encode(part, arrays, f"{name}.{index}") for index, part in enumerate(value)]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"items": {key: encode(part, arrays, f"{name}.{key}") for key, part in value.items()}}
-    if isinstance(value, eqx.Module) and _is_trusted(type(value)):
+    if isinstance(value, tree_kinds()) and _is_trusted(type(value)):
         fields = {field: encode(getattr(value, field), arrays, f"{name}.{field}") for field in _fields(type(value))}
         return {"module": _class_name(type(value)), "fields": fields}
     raise TypeError(
@@ -120,7 +120,7 @@ def _known_class(name: Any) -> type | None:
 
 
 def _trusted_classes() -> dict[str, type]:
-    found, waiting = {}, list(eqx.Module.__subclasses__())
+    found, waiting = {}, [own for kind in tree_kinds() for own in kind.__subclasses__()]
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()

@@ -112,7 +112,7 @@ def test_a_fit_is_the_same_with_it_and_a_program_cut_short_is_made_anew(tmp_path
         return subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
 
     first, files = fit(), list(tmp_path.glob("*-cache"))
-    assert len(files) >= 2
+    assert len(files) >= 1
     largest = max(files, key=lambda own: own.stat().st_size)
     largest.write_bytes(largest.read_bytes()[:-100])
     os.utime(largest, (time.time() - 300,) * 2)

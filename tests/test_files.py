@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pritchel import HorseshoeRegressor, folder
+from pritchel.estimators import saved_members
 from pritchel.estimators.saved import load_saved, save_estimator, unpack
 from pritchel.infer import checkpoint as checkpointing
 from pritchel.infer import feed as feeding
@@ -151,6 +152,24 @@ def test_arrays_that_do_not_fit_are_refused(copied):
             rewrite_spec(copied, lambda spec, digest=digest: spec.update(weights_sha256=digest))
             with pytest.raises(FileError):
                 load_saved(copied)
+
+
+@pytest.mark.parametrize("family", ["factorized", "semi_structured", "structured"])
+def test_arrays_that_would_make_more_than_a_network_are_refused_before_it_is_made(family, table, tmp_path, monkeypatch):
+    """Shapes that arithmetic would stretch to a matrix of the product of two lengths, alone or with their like."""
+    saved = tiny(family=family, training__num_steps=5, num_draws=5).fit(*table).save(tmp_path / "model")
+    monkeypatch.setattr(saved_members, "draw_unknowns", lambda *_: pytest.fail("it is drawn from"))
+    spec = json.loads((saved / "spec.json").read_text())
+    arrays, _ = read_arrays(saved / "weights.safetensors")
+    others = (".kept", ".guide.likelihood")  # indices; and what no weight is made of
+    is_part = lambda name: name.startswith("members") and not any(other in name for other in others)  # noqa: E731
+    parts = {name: array for name, array in arrays.items() if is_part(name)}
+    assert len(parts) > 10
+    for name, array in parts.items():
+        alike = [other for other in parts if other.rpartition(".")[0] == name.rpartition(".")[0]]
+        for group in ([name], alike):
+            with pytest.raises(FileError):
+                unpack(spec, arrays | {one: parts[one][..., None] + np.zeros(2, array.dtype) for one in group})
 
 
 JSON_VALUES = st.recursive(

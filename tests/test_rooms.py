@@ -11,7 +11,9 @@ PACKAGE = Path(pritchel.__file__).parent
 # What stands below all rooms, then the rooms in the order in which a table becomes a report.
 ROOMS = (
     (
+        "lazy",
         "shapes",
+        "tree",
         "numerics",
         "user_cache",
         "compile_cache",
@@ -113,3 +115,17 @@ def test_experiments_need_no_pictures():
             modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
             modules += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
             assert not [module for module in modules if str(module).startswith("matplotlib")], path
+
+
+def test_jax_comes_from_one_place():
+    """Files that a loaded model needs import it through `lazy`, or inside functions: nobody waits for it unused."""
+    heavy = {"jax", "equinox", "optax", "blackjax"}
+    free = {"estimators/dynamics.py", "estimators/dynamics_draws.py"}  # of a class whose answers are JAX's
+    for path in FILES:
+        name = path.relative_to(PACKAGE).as_posix()
+        if room_of(path) == "experiments" or name in free:
+            continue
+        for node in ast.parse(path.read_text()).body:
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            assert not {module.split(".")[0] for module in modules} & heavy, f"{name} imports {modules}"

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +11,7 @@ from jaxtyping import Array, Float
 
 from pritchel.data.dataset import Standardizer
 from pritchel.model.network import Activation, Weights, forward
+from pritchel.tree import Tree, static
 
 State = Float[Array, "*batch features"]
 Plan = Any  # actions with a leading axis of steps, or a function from a state to an action
@@ -22,16 +22,16 @@ def wrap_angle(angle: Any) -> Any:
     return angle - 2 * np.pi * (angle / (2 * np.pi)).round()
 
 
-class Dynamics(eqx.Module):
+class Dynamics(Tree):
     """One draw of a fitted model's dynamics, or many stacked on a leading axis: arrays, so `vmap` and `jit` take it.
 
     The weights are those of the network in the units of states and actions, with nothing left to standardize.
     """
 
     weights: Weights
-    num_actions: int | None = eqx.field(static=True)
-    angles: tuple[int, ...] = eqx.field(static=True)
-    activation: Activation = eqx.field(static=True)
+    num_actions: int | None = static()
+    angles: tuple[int, ...] = static()
+    activation: Activation = static()
 
     @property
     def num_draws(self) -> int:

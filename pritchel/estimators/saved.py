@@ -27,7 +27,6 @@ from pritchel.posterior.draws import max_draws
 from pritchel.posterior.noise import NoiseReport, TargetNoise
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import PruneReport, PruneReports
-from pritchel.programs import ForkedError
 from pritchel.serial import Arrays, FileError, decode, encode, versions, with_nans, without_infinities
 
 HOMES = {
@@ -118,7 +117,7 @@ def unpack(spec: dict[str, Any], arrays: Arrays) -> Saved:
         model = estimator if isinstance(estimator, kind) else kind.from_saved(estimator, spec["extra"])
         extra = {name.removeprefix("notes."): array for name, array in arrays.items() if name.startswith("notes.")}
         return Saved(model, table, notes, extra, spec)
-    except (FileError, MemoryError, ForkedError):
+    except (FileError, MemoryError):
         raise
     except KeyError as error:
         raise FileError(f"{error.args[0]!r} is missing from {SPEC}") from None

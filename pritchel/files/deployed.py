@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from pritchel import checks
@@ -17,6 +16,7 @@ from pritchel.posterior.predict import Posterior
 from pritchel.tables.cells import MISSING
 from pritchel.tables.columns import TablePlan
 from pritchel.tables.spelling import PATTERNS
+from pritchel.tree import map_leaves
 
 
 class Deployed(NamedTuple):
@@ -84,8 +84,8 @@ def deployed(estimator: Any, plan: TablePlan, num_draws: int | None = None) -> D
     blocks: dict[int, list[DrawBlock]] = {}
     for member, block in posterior.weight_draws():
         blocks.setdefault(member, []).append(block)
-    joined = [jax.tree.map(lambda *parts: np.concatenate(parts), *part) for part in blocks.values()]
-    stacks = [jax.tree.map(lambda leaf: leaf.astype(np.float32), block.weights) for block in joined]
+    joined = [map_leaves(lambda *parts: np.concatenate(parts), *part) for part in blocks.values()]
+    stacks = [map_leaves(lambda leaf: leaf.astype(np.float32), block.weights) for block in joined]
     values = {name: np.concatenate([block.noise[name] for block in joined]) for name in joined[0].noise}
     outputs = Expression("Outputs", (), posterior.members[0].guide.widths[-1])
     mean, var = posterior.likelihood.moments(outputs, values, ExpressionOps)

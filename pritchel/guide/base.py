@@ -5,7 +5,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
@@ -18,12 +17,15 @@ from pritchel.shapes import (
     AnyArray,
     BaseWeights,
     DrawNoiseRows,
+    DrawnScales,
+    DrawnWeights,
     Inputs,
     Projections,
     PseudoNoise,
     Scalar,
     UnitScales,
 )
+from pritchel.tree import Tree
 
 
 class LayerStart(NamedTuple):
@@ -55,7 +57,7 @@ class Projection(NamedTuple):
         return self.var.full() if isinstance(self.var, Outer) else self.var
 
 
-class LayerGuide(eqx.Module):
+class LayerGuide(Tree):
     """q over the base weights into a layer's units and, where the prior has them, the units' log scales."""
 
     @property
@@ -93,8 +95,11 @@ class LayerGuide(eqx.Module):
         """Rows of noise that `draw` needs besides one for each row of base weights."""
 
     @abstractmethod
-    def draw(self, noise: DrawNoiseRows) -> tuple[BaseWeights, UnitScales | None]:
-        """One draw of the base weights and log unit scales from `fan_in + 1 + num_shared_noise_rows` rows of noise."""
+    def draw(self, noise: DrawNoiseRows) -> tuple[DrawnWeights, DrawnScales | None]:
+        """A draw of the base weights and log unit scales from `fan_in + 1 + num_shared_noise_rows` rows of noise.
+
+        Noise with leading axes makes as many draws, with the same axes. Numpy in, numpy out; JAX in, JAX out.
+        """
 
     @abstractmethod
     def take(self, inputs: np.ndarray, units: np.ndarray) -> "LayerGuide":

@@ -1,10 +1,8 @@
 """A layer whose base weights and log unit scales are independent: three of the four families."""
 
-from typing import Protocol, runtime_checkable
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -15,12 +13,15 @@ from pritchel.shapes import (
     AnyArray,
     BaseWeights,
     DrawNoiseRows,
+    DrawnScales,
+    DrawnWeights,
     Inputs,
     Projections,
     PseudoNoise,
     Scalar,
     UnitScales,
 )
+from pritchel.tree import map_leaves
 
 
 @runtime_checkable
@@ -51,8 +52,8 @@ class WeightGuide(Protocol):
         """Entropy."""
         ...
 
-    def draw(self, noise: DrawNoiseRows) -> BaseWeights:
-        """The matrix that standard normal noise maps to."""
+    def draw(self, noise: DrawNoiseRows) -> DrawnWeights:
+        """The matrix, or one a leading entry, that standard normal noise maps to."""
         ...
 
     def take(self, rows: np.ndarray, units: np.ndarray) -> "WeightGuide":
@@ -98,7 +99,7 @@ class IndependentLayer(LayerGuide):
 
     def scale_slope(self) -> Float[AnyArray, " rows"]:
         """Zero: nothing couples weights to scales here."""
-        return jnp.zeros(self.base.mean.shape[0])
+        return np.zeros(self.base.mean.shape[0], self.base.mean.dtype)
 
     def project(self, inputs: Inputs, input_var: Inputs | None = None) -> Projection:
         """The projection, the same whatever the scales."""
@@ -118,11 +119,11 @@ class IndependentLayer(LayerGuide):
         """The weights' own, then one for the log unit scales."""
         return self.base.num_shared_noise_rows + (self.log_unit_scales is not None)
 
-    def draw(self, noise: DrawNoiseRows) -> tuple[BaseWeights, UnitScales | None]:
+    def draw(self, noise: DrawNoiseRows) -> tuple[DrawnWeights, DrawnScales | None]:
         """Weights from all rows of noise but the last, log unit scales from the last."""
         if self.log_unit_scales is None:
             return self.base.draw(noise), None
-        return self.base.draw(noise[:-1]), self.log_unit_scales.draw(noise[-1])
+        return self.base.draw(noise[..., :-1, :]), self.log_unit_scales.draw(noise[..., -1, :])
 
     def take(self, inputs: np.ndarray, units: np.ndarray) -> "IndependentLayer":
         """The entries of some inputs and units."""
@@ -132,5 +133,5 @@ class IndependentLayer(LayerGuide):
 
     def weight_mean_mask(self) -> "IndependentLayer":
         """1 at the means of the base weights, 0 elsewhere."""
-        zeros = jax.tree.map(np.zeros_like, self)
-        return eqx.tree_at(lambda layer: layer.base.mean, zeros, np.ones_like(self.base.mean))
+        zeros: Any = map_leaves(np.zeros_like, self)
+        return replace(zeros, base=replace(zeros.base, mean=np.ones_like(self.base.mean)))

@@ -1,29 +1,28 @@
 """The matrix normal with diagonal-plus-low-rank rows, shared by the semi-structured and structured families."""
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from pritchel.guide.normal import carried_var, project_mean
-from pritchel.numerics import LOG_2PI, Outer, as_parameter, log_det_diag_plus_low_rank
-from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, Scalar, UnitScales
+from pritchel.numerics import LOG_2PI, Outer, as_parameter, held_fixed, log_det_diag_plus_low_rank, space_of
+from pritchel.shapes import AnyArray, DrawNoiseRows, DrawnWeights, Inputs, Projections, Scalar, UnitScales
+from pritchel.tree import Tree, static
 
 Counts = Float[AnyArray, " entries"] | None
 
 
 def _total(values: Float[AnyArray, " entries"], counts: Counts) -> Scalar:
     """The sum, each entry taken as often as it counts."""
-    return jnp.sum(values) if counts is None else jnp.dot(values, counts)
+    return values.sum() if counts is None else values @ counts
 
 
 def _log_unit(log_values: Float[AnyArray, " entries"], counts: Counts) -> Float[AnyArray, " entries"]:
     """Logs of positive values divided by their norm."""
-    return log_values - 0.5 * jnp.log(_total(jnp.exp(2 * log_values), counts))
+    space = space_of(log_values)
+    return log_values - 0.5 * space.log(_total(space.exp(2 * log_values), counts))
 
 
-class LowRankNormal(eqx.Module):
+class LowRankNormal(Tree):
     r"""$\mathcal{MN}(M, \Psi + HH^\top, \mathrm{diag}\,v)$ over `rows x units`; $\Psi$ diagonal, $H$ `rows x rank`.
 
     With `unit_rows` the vectors $\Psi$ and $H$, with `unit_cols` $v$, are divided by their norms where they are used,
@@ -39,8 +38,8 @@ class LowRankNormal(eqx.Module):
     raw_log_col_diag: Float[AnyArray, " units"]
     raw_row_counts: Float[AnyArray, " rows"] | None = None
     raw_col_counts: Float[AnyArray, " units"] | None = None
-    unit_rows: bool = eqx.field(static=True, default=False)
-    unit_cols: bool = eqx.field(static=True, default=False)
+    unit_rows: bool = static(default=False)
+    unit_cols: bool = static(default=False)
 
     @classmethod
     def start(
@@ -63,13 +62,15 @@ class LowRankNormal(eqx.Module):
     @property
     def row_diag(self) -> Float[AnyArray, " rows"]:
         r"""$\Psi$, variances."""
-        return jnp.exp(self.log_row_diag)
+        return space_of(self.mean).exp(self.log_row_diag)
 
     @property
     def row_factor(self) -> Float[AnyArray, "rows rank"]:
         r"""$H$."""
         factor = self.raw_row_factor
-        return factor / jnp.sqrt(_total((factor**2).sum(-1), self.row_counts)) if self.unit_rows else factor
+        if not self.unit_rows:
+            return factor
+        return factor / space_of(factor).sqrt(_total((factor**2).sum(-1), self.row_counts))
 
     @property
     def log_col_diag(self) -> UnitScales:
@@ -79,7 +80,7 @@ class LowRankNormal(eqx.Module):
     @property
     def col_diag(self) -> UnitScales:
         r"""$v$, variances."""
-        return jnp.exp(self.log_col_diag)
+        return space_of(self.mean).exp(self.log_col_diag)
 
     @property
     def row_var(self) -> Float[AnyArray, " rows"]:
@@ -89,22 +90,22 @@ class LowRankNormal(eqx.Module):
     @property
     def row_counts(self) -> Float[AnyArray, " rows"] | None:
         """How many rows each stands for: fixed, whatever trains the rest."""
-        return jax.lax.stop_gradient(self.raw_row_counts)
+        return held_fixed(self.raw_row_counts)
 
     @property
     def col_counts(self) -> UnitScales | None:
         """How many columns each stands for."""
-        return jax.lax.stop_gradient(self.raw_col_counts)
+        return held_fixed(self.raw_col_counts)
 
     @property
     def num_rows(self) -> Scalar | int:
         """Rows, each as often as it counts."""
-        return self.mean.shape[0] if self.row_counts is None else jnp.sum(self.row_counts)
+        return self.mean.shape[0] if self.row_counts is None else self.row_counts.sum()
 
     @property
     def num_units(self) -> Scalar | int:
         """Columns, each as often as it counts."""
-        return self.mean.shape[1] if self.col_counts is None else jnp.sum(self.col_counts)
+        return self.mean.shape[1] if self.col_counts is None else self.col_counts.sum()
 
     def but_last_row(self) -> "LowRankNormal":
         """The marginal of the other rows, norms written out."""
@@ -143,11 +144,12 @@ class LowRankNormal(eqx.Module):
         spread = spread + input_var @ (factor[:-1] ** 2).sum(-1)
         return mean, Outer(spread, self.col_diag).full() + carried_var(self.mean, input_var)
 
-    def draw(self, noise: DrawNoiseRows) -> BaseWeights:
+    def draw(self, noise: DrawNoiseRows) -> DrawnWeights:
         """The matrix that standard normal noise of `rows + rank` rows maps to."""
-        rows = self.mean.shape[0]
-        rooted = jnp.sqrt(self.row_diag)[:, None] * noise[:rows] + self.row_factor @ noise[rows:]
-        return self.mean + rooted * jnp.sqrt(self.col_diag)
+        rows, sqrt = self.mean.shape[0], space_of(self.mean).sqrt
+        own, shared = noise[..., :rows, :], noise[..., rows:, :]
+        rooted = sqrt(self.row_diag)[:, None] * own + self.row_factor @ shared
+        return self.mean + rooted * sqrt(self.col_diag)
 
     def take(self, rows: np.ndarray, units: np.ndarray) -> "LowRankNormal":
         """The entries of some rows and units, as they stand."""

@@ -2,10 +2,9 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -17,12 +16,13 @@ from pritchel.model.network import Model, Weights
 from pritchel.model.priors import Scales
 from pritchel.model.priors.base import Latents, of_layer
 from pritchel.shapes import AnyArray
+from pritchel.tree import Tree, leaves, map_leaves
 
 START_SD = 0.01
 HELD_SD = 1e-3
 
 
-class NetworkGuide(eqx.Module):
+class NetworkGuide(Tree):
     """q over everything unknown."""
 
     layers: tuple[LayerGuide, ...]
@@ -48,9 +48,8 @@ class NetworkGuide(eqx.Module):
         return of_layer(self.latents, layer, len(self.layers))
 
     def has_unit_scales(self) -> bool:
-        """Whether units have scales that can be looked at and pruned by; nothing is computed to find out."""
-        layer = self.layers[0]
-        return jax.eval_shape(type(layer).log_unit_scale_moments, layer) is not None
+        """Whether units have scales that can be looked at and pruned by."""
+        return self.layers[0].log_unit_scale_moments() is not None
 
 
 def start_guide(
@@ -90,7 +89,7 @@ def start_guide(
 
 
 class DrawNoise(NamedTuple):
-    """Standard normal noise for one draw of a network.
+    """Standard normal noise for one draw of a network, or, with a leading axis, for many.
 
     Leaves are drawn in this order, layers of the width that was offered, and then selected: a pruned network keeps the
     draws of the units it kept, and a saved model predicts from the same draws for ever.
@@ -117,7 +116,7 @@ class DrawNoise(NamedTuple):
 
 def _of_units(parts: tuple[Any, ...], kept: tuple[np.ndarray, ...], take: Callable[[Any, np.ndarray], Any]) -> Any:
     """Each part's entries of the units kept, where it has one a unit; as it is, where units share one entry."""
-    if not _is_per_unit([jax.tree.leaves(part)[0].shape[-1] for part in parts]):
+    if not _is_per_unit([leaves(part)[0].shape[-1] for part in parts]):
         return parts
     return tuple(take(part, units) for part, units in zip(parts, kept, strict=True))
 
@@ -135,14 +134,14 @@ def _rows(noise: AnyArray, inputs: np.ndarray | None, layers: tuple[AnyArray, ..
 
 
 def noise_shape(*shape: int) -> Any:
-    """A leaf that stands for standard normal noise of the given shape."""
-    return jax.ShapeDtypeStruct(shape, np.float32)
+    """A leaf that stands for standard normal noise of the given shape: its mean, which takes no room."""
+    return np.broadcast_to(np.float32(0), shape)
 
 
 def noise_like(normals: Any) -> Any:
     """Shapes of the noise that a tree of normals takes."""
     is_normal = lambda part: isinstance(part, Normal)  # noqa: E731
-    return jax.tree.map(lambda normal: noise_shape(*normal.mean.shape), normals, is_leaf=is_normal)
+    return map_leaves(lambda normal: noise_shape(*normal.mean.shape), normals, is_leaf=is_normal)
 
 
 def draw_noise_shapes(guide: NetworkGuide, offered: tuple[int, ...] | None = None) -> DrawNoise:
@@ -175,16 +174,16 @@ def jittered(guide: NetworkGuide, noise: tuple[Any, ...]) -> NetworkGuide:
     if not noise:
         return guide
     parts = [part.jittered(own) for part, own in zip((*guide.layers, guide.output), noise, strict=True)]
-    return eqx.tree_at(lambda g: (g.layers, g.output), guide, (tuple(parts[:-1]), parts[-1]))
+    return replace(guide, layers=tuple(parts[:-1]), output=parts[-1])
 
 
 def draw_normals(normals: Any, noise: Any) -> Any:
     """A draw of every `Normal` in a tree."""
-    return jax.tree.map(lambda q, e: q.draw(e), normals, noise, is_leaf=lambda part: isinstance(part, Normal))
+    return map_leaves(lambda q, e: q.draw(e), normals, noise, is_leaf=lambda part: isinstance(part, Normal))
 
 
 def draw_unknowns(guide: NetworkGuide, noise: DrawNoise) -> Unknowns:
-    """One draw of everything unknown."""
+    """A draw of everything unknown; from noise for many, where pseudo data ask for none, as many, stacked."""
     guide = jittered(guide, noise.pseudo)
     drawn = [layer.draw(own) for layer, own in zip(guide.layers, noise.layers, strict=True)]
     return Unknowns(
@@ -205,27 +204,26 @@ def draw_weights(model: Model, guide: NetworkGuide, noise: DrawNoise) -> Weights
 
 def weight_mean_mask(guide: NetworkGuide) -> NetworkGuide:
     """1 at the means of all base weights, 0 elsewhere."""
-    mask = eqx.tree_at(
-        lambda g: (g.layers, g.output.mean),
-        jax.tree.map(np.zeros_like, guide),
-        (tuple(layer.weight_mean_mask() for layer in guide.layers), np.ones_like(guide.output.mean)),
-    )
-    if guide.linear is None:
-        return mask
-    return eqx.tree_at(lambda g: g.linear.mean, mask, np.ones_like(guide.linear.mean))
+
+    def of_means(part: Any) -> Any:
+        return None if part is None else replace(map_leaves(np.zeros_like, part), mean=np.ones_like(part.mean))
+
+    layers = tuple(layer.weight_mean_mask() for layer in guide.layers)
+    zeros = map_leaves(np.zeros_like, guide)
+    return replace(zeros, layers=layers, output=of_means(guide.output), linear=of_means(guide.linear))
 
 
 def trained_mask(model: Model, guide: NetworkGuide) -> NetworkGuide:
     """0 at the scales that the prior holds where they start, 1 elsewhere."""
-    ones = jax.tree.map(np.ones_like, guide)
-    held = {name: jax.tree.map(np.zeros_like, getattr(guide.scales, name)) for name in model.prior.held}
-    return eqx.tree_at(lambda g: g.scales, ones, ones.scales._replace(**held))
+    ones = map_leaves(np.ones_like, guide)
+    held = {name: map_leaves(np.zeros_like, getattr(guide.scales, name)) for name in model.prior.held}
+    return replace(ones, scales=ones.scales._replace(**held))
 
 
 def keep_units(guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> NetworkGuide:
     """The guide of the network that has only the given units of each hidden layer: an exact marginal."""
     layers = tuple(layer.written_out() for layer in guide.layers)
-    return take_units(eqx.tree_at(lambda g: g.layers, guide, layers), kept)
+    return take_units(replace(guide, layers=layers), kept)
 
 
 def take_units(guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> NetworkGuide:
@@ -238,4 +236,4 @@ def take_units(guide: NetworkGuide, kept: tuple[np.ndarray, ...]) -> NetworkGuid
     latents = {name: _of_units(parts, kept, Normal.take) for name, parts in guide.latents.items()}
     rows, outputs = guide.output.mean.shape
     output = guide.output.take(np.append(inputs, rows - 1), np.arange(outputs))
-    return eqx.tree_at(lambda g: (g.layers, g.latents, g.output), guide, (tuple(layers), latents, output))
+    return replace(guide, layers=tuple(layers), latents=latents, output=output)

@@ -1,12 +1,12 @@
 """Independent Gaussians: any shape for scales, `rows x units` for weights."""
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from pritchel.numerics import LOG_2PI, as_parameter
+from pritchel.lazy import jnp
+from pritchel.numerics import LOG_2PI, as_parameter, space_of
 from pritchel.shapes import AnyArray, BaseWeights, Inputs, Projections, PseudoNoise, Scalar
+from pritchel.tree import Tree
 
 
 def project_mean(weights: BaseWeights, inputs: Inputs) -> Projections:
@@ -19,7 +19,7 @@ def carried_var(weights: BaseWeights, input_var: Inputs | None) -> Projections |
     return 0.0 if input_var is None else input_var @ weights[:-1] ** 2
 
 
-class Normal(eqx.Module):
+class Normal(Tree):
     r"""$\prod N(\mu_i, \sigma_i^2)$."""
 
     mean: Float[AnyArray, "*shape"]
@@ -34,7 +34,7 @@ class Normal(eqx.Module):
     @property
     def var(self) -> Float[AnyArray, "*shape"]:
         """Variances."""
-        return jnp.exp(2 * self.log_sd)
+        return space_of(self.log_sd).exp(2 * self.log_sd)
 
     @property
     def num_pseudo(self) -> int:
@@ -58,9 +58,9 @@ class Normal(eqx.Module):
         """E of the sum of squares."""
         return (self.mean**2 + self.var).sum()
 
-    def draw(self, noise: Float[AnyArray, "*shape"]) -> Float[AnyArray, "*shape"]:
-        """The value that standard normal `noise` maps to."""
-        return self.mean + jnp.exp(self.log_sd) * noise
+    def draw(self, noise: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
+        """The values that standard normal `noise` maps to; of noise with leading axes as many draws."""
+        return self.mean + space_of(self.log_sd).exp(self.log_sd) * noise
 
     def project_moments(self, inputs: Inputs, input_var: Inputs | None = None) -> tuple[Projections, Projections]:
         """Mean and variance of `[inputs, 1] @ weights`, for inputs that may have variances of their own."""

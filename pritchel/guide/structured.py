@@ -1,7 +1,7 @@
 r"""The structured family: one matrix normal over $B = [\beta; \nu^\top]$, coupling weights and scales."""
 
-import equinox as eqx
-import jax
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float
 
@@ -9,7 +9,8 @@ from pritchel.guide.base import LayerGuide, LayerStart, Projection, family
 from pritchel.guide.lowrank_normal import LowRankNormal
 from pritchel.guide.normal import project_mean
 from pritchel.guide.semi_structured import start_semi_structured
-from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Scalar, UnitScales
+from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, DrawnScales, DrawnWeights, Inputs, Scalar, UnitScales
+from pritchel.tree import map_leaves
 
 
 class StructuredLayer(LayerGuide):
@@ -49,10 +50,10 @@ class StructuredLayer(LayerGuide):
         """One for the log unit scales, then the low-rank ones."""
         return 1 + self.joint.num_shared_noise_rows
 
-    def draw(self, noise: DrawNoiseRows) -> tuple[BaseWeights, UnitScales]:
-        """One draw of B, split."""
+    def draw(self, noise: DrawNoiseRows) -> tuple[DrawnWeights, DrawnScales]:
+        """A draw of B, split."""
         joint = self.joint.draw(noise)
-        return joint[:-1], joint[-1]
+        return joint[..., :-1, :], joint[..., -1, :]
 
     def take(self, inputs: np.ndarray, units: np.ndarray) -> "StructuredLayer":
         """The entries of some inputs and units."""
@@ -81,7 +82,8 @@ class StructuredLayer(LayerGuide):
         """1 at the means of the base weights, 0 elsewhere, the log unit scales included."""
         is_weight = np.ones_like(self.joint.mean)
         is_weight[-1] = 0
-        return eqx.tree_at(lambda layer: layer.joint.mean, jax.tree.map(np.zeros_like, self), is_weight)
+        zeros = map_leaves(np.zeros_like, self.joint)
+        return StructuredLayer(replace(zeros, mean=is_weight))
 
 
 @family("structured")

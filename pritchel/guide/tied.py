@@ -1,17 +1,17 @@
 r"""The tied family: $\prod N(\beta_{ij} \mid \mu_{ij}, 1) \prod N(\nu_k)$; all spread comes from the scales."""
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from pritchel.guide.base import LayerGuide, LayerStart, family
 from pritchel.guide.independent import IndependentLayer
 from pritchel.guide.normal import carried_var, project_mean
+from pritchel.lazy import jnp
 from pritchel.numerics import LOG_2PI, as_parameter
-from pritchel.shapes import BaseWeights, Inputs, Projections, Scalar
+from pritchel.shapes import BaseWeights, DrawnWeights, Inputs, Projections, Scalar
+from pritchel.tree import Tree
 
 
-class UnitVarianceNormal(eqx.Module):
+class UnitVarianceNormal(Tree):
     r"""$\prod N(\mu_{ij}, 1)$ over a `rows x units` matrix."""
 
     mean: BaseWeights
@@ -36,7 +36,7 @@ class UnitVarianceNormal(eqx.Module):
         length_sq = squares.sum(-1, keepdims=True) + 1 + carried_var(self.mean, input_var)
         return mean, jnp.broadcast_to(length_sq, mean.shape)
 
-    def draw(self, noise: BaseWeights) -> BaseWeights:
+    def draw(self, noise: DrawnWeights) -> DrawnWeights:
         """The means plus the noise."""
         return self.mean + noise
 

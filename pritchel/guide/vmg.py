@@ -5,9 +5,8 @@ learns $P$ pseudo pairs: inputs $A$ and outputs $B$ they should have. What it gi
 while the KL is that of $q(W)$ itself; $A$ and $B$ are moved a little at every draw, so that the pairs do not over-fit.
 """
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln
@@ -15,8 +14,10 @@ from scipy.special import digamma, gammaln
 from pritchel.guide.base import LayerGuide, LayerStart, family
 from pritchel.guide.independent import IndependentLayer
 from pritchel.guide.normal import carried_var, project_mean
-from pritchel.numerics import LOG_2PI, Outer, as_parameter, whiten
-from pritchel.shapes import AnyArray, BaseWeights, DrawNoiseRows, Inputs, Projections, PseudoNoise, Scalar
+from pritchel.lazy import jnp
+from pritchel.numerics import LOG_2PI, Outer, as_parameter, space_of, whiten
+from pritchel.shapes import AnyArray, BaseWeights, Inputs, Projections, PseudoNoise, Scalar
+from pritchel.tree import Tree, map_leaves
 
 NUM_PSEUDO = 10
 PRIOR_SHAPE, PRIOR_RATE = 1.0, 0.5  # of the gammas on the prior's row and column precisions
@@ -25,7 +26,7 @@ LOG_UNIFORM_CUBIC = 1.16145124, -1.50204118, 0.58629921  # Kingma, Salimans & We
 MIN_VAR_SHARE = 1e-6
 
 
-class PseudoDataNormal(eqx.Module):
+class PseudoDataNormal(Tree):
     r"""The weights of a layer, $W / \sqrt d$ for inputs of $d$ entries with the constant 1 among them.
 
     The prior is $\mathcal{MN}(0, I/t_r, I/t_c)$ with gamma priors on both precisions. Given the rest, the best
@@ -67,13 +68,13 @@ class PseudoDataNormal(eqx.Module):
     def log_jitter_sd(self) -> Float[AnyArray, "2"]:
         r"""$\ln\sigma$ of the factors $1 + \sigma\epsilon$ on $A$ and $B$, held within its range."""
         low, high = LOG_JITTER_SD_RANGE
-        return low + (high - low) * jax.nn.sigmoid(self.raw_jitter_sd)
+        return low + (high - low) * (0.5 + 0.5 * space_of(self.raw_jitter_sd).tanh(0.5 * self.raw_jitter_sd))
 
     def jittered(self, noise: PseudoNoise) -> "PseudoDataNormal":
         """The same with pseudo inputs and outputs multiplied by noise around one."""
-        sd = jnp.exp(self.log_jitter_sd)
+        sd = space_of(self.raw_jitter_sd).exp(self.log_jitter_sd)
         moved = (self.raw_pseudo_inputs * (1 + sd[0] * noise[0]), self.pseudo_outputs * (1 + sd[1] * noise[1]))
-        return eqx.tree_at(lambda q: (q.raw_pseudo_inputs, q.pseudo_outputs), self, moved)
+        return replace(self, raw_pseudo_inputs=moved[0], pseudo_outputs=moved[1])
 
     @property
     def input_scale(self) -> float:
@@ -83,18 +84,18 @@ class PseudoDataNormal(eqx.Module):
     @property
     def row_var(self) -> Float[AnyArray, " rows"]:
         r"""$r^2$."""
-        return jnp.exp(2 * self.log_row_sd)
+        return space_of(self.log_row_sd).exp(2 * self.log_row_sd)
 
     @property
     def col_var(self) -> Float[AnyArray, " units"]:
         r"""$s^2$."""
-        return jnp.exp(2 * self.log_col_sd)
+        return space_of(self.log_col_sd).exp(2 * self.log_col_sd)
 
     def pseudo_cov(self) -> tuple[Float[AnyArray, "pseudo pseudo"], Scalar]:
         r"""$AUA^\top$, and what is added to its diagonal: $10^{-6}$, and enough for single precision."""
         pseudo = self.raw_pseudo_inputs * self.input_scale
         cov = (pseudo * self.row_var) @ pseudo.T
-        return cov, 1e-6 + 1e-5 * jnp.diagonal(cov).mean()
+        return cov, 1e-6 + 1e-5 * cov.diagonal().mean()
 
     def pull(
         self, weights: BaseWeights, outputs: Float[AnyArray, "pseudo units"]
@@ -102,8 +103,8 @@ class PseudoDataNormal(eqx.Module):
         r"""$W + UA^\top S_{11}^{-1}(B - AW)$, and $L^{-1}AU$ with $LL^\top = S_{11}$: what that takes from $U$."""
         cov, extra = self.pseudo_cov()
         pseudo = self.raw_pseudo_inputs * self.input_scale
-        both = jnp.concatenate([pseudo * self.row_var, outputs - pseudo @ weights], axis=1)
-        both = whiten(cov + extra * jnp.eye(self.num_pseudo, dtype=cov.dtype), both)
+        both = space_of(weights).concatenate([pseudo * self.row_var, outputs - pseudo @ weights], axis=1)
+        both = whiten(cov + extra * np.eye(self.num_pseudo, dtype=cov.dtype), both)
         cross, gap = both[:, : weights.shape[0]], both[:, weights.shape[0] :]
         return weights + cross.T @ gap, cross
 
@@ -127,12 +128,15 @@ class PseudoDataNormal(eqx.Module):
         spread = spread + self.input_scale**2 * (input_var @ row_var[:-1])
         return project_mean(mean, inputs), Outer(spread, cols).full() + carried_var(mean, input_var)
 
-    def draw(self, noise: DrawNoiseRows) -> BaseWeights:
-        """One draw given the pseudo data: a free draw, pulled to the pseudo outputs (Matheron's rule)."""
-        rows = self.raw_mean.shape[0]
-        col_sd = jnp.exp(self.log_col_sd)
-        free = self.raw_mean + jnp.exp(self.log_row_sd)[:, None] * noise[:rows] * col_sd
-        slack = jnp.sqrt(self.pseudo_cov()[1]) * noise[rows:] * col_sd
+    def draw(self, noise: Float[AnyArray, "noise_rows units"]) -> BaseWeights:
+        """One draw given the pseudo data: a free draw, pulled to the pseudo outputs (Matheron's rule).
+
+        One at a time: pseudo data are moved anew for each.
+        """
+        rows, space = self.raw_mean.shape[0], space_of(self.raw_mean)
+        col_sd = space.exp(self.log_col_sd)
+        free = self.raw_mean + space.exp(self.log_row_sd)[:, None] * noise[:rows] * col_sd
+        slack = space.sqrt(self.pseudo_cov()[1]) * noise[rows:] * col_sd
         return self.input_scale * self.pull(free, self.pseudo_outputs - slack)[0]
 
     def expected_sq_sum(self) -> Scalar:
@@ -189,8 +193,8 @@ class PseudoDataLayer(IndependentLayer):
 
     def weight_mean_mask(self) -> "PseudoDataLayer":
         """1 at the means of the weights, 0 elsewhere."""
-        zeros = jax.tree.map(np.zeros_like, self)
-        return eqx.tree_at(lambda layer: layer.base.raw_mean, zeros, np.ones_like(self.base.raw_mean))
+        zeros = map_leaves(np.zeros_like, self.base)
+        return PseudoDataLayer(replace(zeros, raw_mean=np.ones_like(self.base.raw_mean)), None)
 
 
 def start_vmg_weights(start: LayerStart) -> PseudoDataNormal:

@@ -3,12 +3,12 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pritchel.infer.coordinates import Coordinates
 from pritchel.infer.elbo import Batch
+from pritchel.lazy import jax, jnp
+from pritchel.programs import compiled
 
 FIRST_STEP_SIZE = 0.02  # in deviations of the guide; adaptation takes it from there
 STANDSTILL = 1e-9  # the step size of an iteration that only finds out what the density is
@@ -71,7 +71,7 @@ def start_state(position: np.ndarray, deviations: np.ndarray) -> tuple[Any, ...]
     return jax.tree.map(lambda leaf: np.asarray(leaf, np.int32 if isinstance(leaf, int) else np.float32), state)
 
 
-@jax.jit
+@compiled()
 def run_chunk(
     state: tuple[Any, ...],
     coordinates: Coordinates,

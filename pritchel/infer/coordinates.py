@@ -10,17 +10,17 @@ its prior and reaches nothing.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pritchel.guide.member import Member
-from pritchel.guide.network import draw_noise_shapes, draw_unknowns
+from pritchel.guide.network import DrawNoise, NetworkGuide, draw_noise_shapes, draw_unknowns
 from pritchel.infer.step import unravel
+from pritchel.lazy import jax, jnp
 from pritchel.model.joint import Unknowns, is_per_unit, log_prior, log_weight_scales, weights_of
 from pritchel.model.network import Model, Weights, forward
+from pritchel.programs import compiled
 from pritchel.shapes import AnyArray, Scalar
+from pritchel.tree import Tree
 
 LOG_OFF = -1.0  # ln a; of -4 to -1 this got furthest where the fit had memorized noise, and cost nothing elsewhere
 WIDTH_STEP = 8  # filled-up widths are multiples of this, so that tables alike share a program
@@ -28,7 +28,7 @@ NUM_DRAWS = 100  # behind the deviations that the metric starts from
 LEAST_SD = 1e-3
 
 
-class Coordinates(eqx.Module):
+class Coordinates(Tree):
     """The way between a vector and everything unknown of a filled-up network: numpy in, numpy out; JAX in, JAX out."""
 
     model: Model
@@ -176,7 +176,9 @@ def start_chain(member: Member, widths: tuple[int, ...], num_rows: float) -> Sta
     return Start(coordinates, position, np.maximum(spread, LEAST_SD))
 
 
-_draw_many = jax.jit(jax.vmap(draw_unknowns, in_axes=(None, 0)))
+@compiled()
+def _draw_many(guide: NetworkGuide, noise: DrawNoise) -> Unknowns:
+    return jax.vmap(draw_unknowns, in_axes=(None, 0))(guide, noise)
 
 
 def as_float32(tree: Any) -> Any:

@@ -1,9 +1,9 @@
 """Dead units leave during training: which, when, and what is left of the optimizer's state."""
 
 import itertools
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
-import equinox as eqx
 import numpy as np
 
 from pritchel.guide.network import NetworkGuide, take_units
@@ -39,7 +39,7 @@ class Cut(NamedTuple):
             layer.count(*between, own)
             for layer, between in zip(smaller.layers, itertools.pairwise(counts), strict=True)
         )
-        return eqx.tree_at(lambda g: g.layers, smaller, layers)
+        return replace(smaller, layers=layers)
 
 
 @stored

@@ -2,13 +2,12 @@
 
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from pritchel.guide.network import NetworkGuide
 from pritchel.guide.normal import Normal
 from pritchel.infer.outputs import OUTPUT_MOMENTS, Objective, PassNoise
+from pritchel.lazy import jax, jnp
 from pritchel.model.network import Model
 from pritchel.model.priors import Moments
 from pritchel.numerics import standard_normal_log_density

@@ -3,7 +3,6 @@
 import json
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from pritchel.guide.network import NetworkGuide
@@ -11,6 +10,7 @@ from pritchel.infer.elbo import Batch
 from pritchel.infer.outputs import pass_noise_shapes
 from pritchel.infer.step import Steps
 from pritchel.infer.trial import FitSettings, Trial
+from pritchel.lazy import jax
 from pritchel.serial import stored
 
 MAX_CHUNK_STEPS = 250

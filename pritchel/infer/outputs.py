@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -17,6 +16,7 @@ from pritchel.guide.network import (
     pseudo_noise_shapes,
 )
 from pritchel.guide.normal import Normal
+from pritchel.lazy import jnp
 from pritchel.model.network import Model, activate
 from pritchel.model.priors import Prior
 from pritchel.model.priors.base import of_layer

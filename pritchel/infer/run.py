@@ -5,10 +5,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from pritchel.compile_cache import use_compile_cache
 from pritchel.guide.network import NetworkGuide
 from pritchel.guide.prune_rule import surviving_units
 from pritchel.infer.checkpoint import Checkpoint
@@ -18,10 +16,9 @@ from pritchel.infer.feed import Feed, FeedState
 from pritchel.infer.step import State, Steps, adam_state, ravel, run_chunk, start_adam, unravel
 from pritchel.infer.stopping import Judge, JudgeState
 from pritchel.infer.trial import FitResult, FitSettings, Progress, Status, Trial
+from pritchel.lazy import jax
 from pritchel.programs import keep_few_programs
 from pritchel.serial import stored
-
-use_compile_cache()
 
 
 @stored

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from pritchel.data.dataset import Dataset
@@ -16,6 +15,7 @@ from pritchel.infer.coordinates import Start, filled_widths, start_chain
 from pritchel.infer.elbo import Batch
 from pritchel.infer.trial import Execution, Progress, Status
 from pritchel.infer.turns import Turns, num_under_way
+from pritchel.lazy import jax
 from pritchel.model.joint import Unknowns, take_units
 from pritchel.programs import keep_few_programs
 from pritchel.serial import stored

@@ -1,16 +1,15 @@
 """The compiled step: Adam on the bound, many steps in one call, all parameters in one vector."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pritchel.guide.network import NetworkGuide
 from pritchel.infer.elbo import Batch, Elbo, elbo
 from pritchel.infer.outputs import Objective
+from pritchel.lazy import jax, jnp
 from pritchel.model.network import Model
+from pritchel.programs import compiled
 
 
 class State(NamedTuple):
@@ -59,8 +58,7 @@ def adam_state(count: Any, mean: Any, square: Any) -> Any:
     return ScaleByAdamState(count, mean, square)
 
 
-@partial(
-    jax.jit,
+@compiled(
     donate_argnames=("state",),
     static_argnames=("objective",),
     compiler_options={"xla_disable_hlo_passes": "tree_reduction_rewriter"},
@@ -103,7 +101,7 @@ def run_chunk(
     return jax.lax.fori_loop(0, num_steps, body, (state, empty))
 
 
-@partial(jax.jit, static_argnames=("objective",))
+@compiled(static_argnames=("objective",))
 def held_out_score(model: Model, guide: NetworkGuide, batch: Batch, noise: Any, objective: Objective) -> Any:
     """Expected log-likelihood of a row that training does not see."""
     parts = elbo(model, guide, batch, noise, (batch.weights > 0).sum().astype(float), objective)

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from pritchel.data.dataset import Dataset
@@ -12,6 +11,7 @@ from pritchel.infer.feed import normals
 from pritchel.infer.outputs import Objective, pass_noise_shapes
 from pritchel.infer.step import held_out_score
 from pritchel.infer.trial import FitSettings, Trial
+from pritchel.lazy import jax
 from pritchel.serial import stored
 
 

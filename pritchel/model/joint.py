@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from pritchel.lazy import jnp
 from pritchel.model.network import Model, Weights, forward
 from pritchel.model.priors import Scales
 from pritchel.model.priors.base import Latents, of_layer

@@ -2,10 +2,9 @@
 
 from typing import Any, Literal, NamedTuple
 
-import equinox as eqx
-
 from pritchel.model.likelihoods import Likelihood
 from pritchel.model.priors import Prior
+from pritchel.tree import Tree, static
 
 Activation = Literal["relu", "tanh"]
 ACTIVATIONS = ("relu", "tanh")
@@ -34,10 +33,10 @@ def forward(weights: Weights, inputs: Any, activation: Activation) -> Any:
     return outputs if weights.linear is None else outputs + inputs @ weights.linear
 
 
-class Model(eqx.Module):
+class Model(Tree):
     """p(y, weights, scales): everything but the data. `joint` has its log density."""
 
     prior: Prior
     likelihood: Likelihood
-    activation: Activation = eqx.field(static=True)
-    linear: bool = eqx.field(static=True, default=False)  # a linear path beside the hidden layers
+    activation: Activation = static()
+    linear: bool = static(default=False)  # a linear path beside the hidden layers

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
+from pritchel.lazy import jnp
 from pritchel.numerics import gauss_hermite, log_normal_moment
 from pritchel.shapes import AnyArray, Scalar
 

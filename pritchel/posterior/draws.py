@@ -4,14 +4,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from pritchel.guide.member import Member
-from pritchel.guide.network import DrawNoise, draw_noise_shapes, draw_weights
+from pritchel.guide.network import DrawNoise, draw_noise_shapes, draw_unknowns, draw_weights
 from pritchel.model.joint import stacked_weights
 from pritchel.model.network import Weights
-from pritchel.programs import keep_few_programs, require_own_process
+from pritchel.tree import map_leaves
 
 BLOCK_DRAWS = 25
 MAX_DRAWS, MAX_DRAWN_WEIGHTS = 10_000, 1_000_000_000  # a pass over the draws takes up to half a minute
@@ -26,10 +25,7 @@ class DrawBlock(NamedTuple):
 
     def first(self, count: int) -> "DrawBlock":
         """Some of them."""
-        return jax.tree.map(lambda leaf: leaf[:count], self)
-
-
-_draw_block = jax.jit(jax.vmap(draw_weights, in_axes=(None, None, 0)))
+        return map_leaves(lambda leaf: leaf[:count], self)
 
 
 def draw_block(member: Member, seed: tuple[int, ...]) -> DrawBlock:
@@ -49,20 +45,26 @@ def weight_block(member: Member, seed: tuple[int, ...]) -> Weights:
     kept, and its predictions differ from the full network's by no more than what was cut.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    noise: DrawNoise = jax.tree.map(
+    noise: DrawNoise = map_leaves(
         lambda leaf: rng.standard_normal((BLOCK_DRAWS, *leaf.shape), dtype=np.float32),
         draw_noise_shapes(member.guide, member.offered),
     )
     noise = noise.take(member.kept)
-    require_own_process()
-    keep_few_programs(_draw_block, member.model, member.guide, noise)
-    weights = jax.device_get(_draw_block(member.model, member.guide, noise))
-    return jax.tree.map(lambda leaf: leaf.astype(np.float64), weights)
+    return map_leaves(lambda leaf: np.asarray(leaf, np.float64), _draw_stacked(member, noise))
+
+
+def _draw_stacked(member: Member, noise: DrawNoise) -> Weights:
+    """All draws in one pass; one after another where each has pseudo data of its own."""
+    if not noise.pseudo:
+        return stacked_weights(member.model, draw_unknowns(member.guide, noise))
+    of_draw = (map_leaves(lambda leaf: leaf[draw], noise) for draw in range(BLOCK_DRAWS))  # noqa: B023 - at once
+    drawn = [draw_weights(member.model, member.guide, own) for own in of_draw]
+    return map_leaves(lambda *matrices: np.stack(matrices), *drawn)
 
 
 def stored_block(member: Member, rows: np.ndarray | slice) -> DrawBlock:
     """Some of a sampled member's own draws, as float64 numpy arrays."""
-    some: Any = jax.tree.map(lambda leaf: np.asarray(leaf[rows], np.float64), member.draws)
+    some: Any = map_leaves(lambda leaf: np.asarray(leaf[rows], np.float64), member.draws)
     return DrawBlock(stacked_weights(member.model, some), member.model.likelihood.known_noise_values(some.likelihood))
 
 
@@ -98,4 +100,4 @@ def take_turns(parts: list[Weights], num_draws: int) -> Weights:
             turns[:, -1, : matrix.shape[2]] = matrix[:, -1]  # the bias stays last
         return joined
 
-    return jax.tree.map(lambda *matrices: join(list(matrices)), *parts)
+    return map_leaves(lambda *matrices: join(list(matrices)), *parts)

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-import jax
 import numpy as np
 from scipy import special
 
@@ -25,6 +24,7 @@ from pritchel.posterior.draws import (
 )
 from pritchel.posterior.mixture import cell_log_probability, log_mean_exp, mixed_cdf, mixed_quantiles
 from pritchel.posterior.region import density_regions
+from pritchel.tree import map_leaves
 
 MAX_CHUNK_FLOATS = 2**22
 QUICK_CHUNK_FLOATS = 2**17  # so few stay in the fast memory of a core
@@ -185,7 +185,7 @@ class Posterior:
         parts = []
         for index, count in enumerate(own[:num_samples]):
             blocks = [self._blocks.block(index, block, (seed,)).weights for block in range(-(-count // BLOCK_DRAWS))]
-            parts.append(jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *blocks))  # noqa: B023
+            parts.append(map_leaves(lambda *leaves: np.concatenate(leaves)[:count], *blocks))  # noqa: B023
         return take_turns(parts, num_samples)
 
     def sample_targets(self, inputs: np.ndarray, num_samples: int, seed: int | None) -> np.ndarray:

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from pritchel.guide.member import Member
 from pritchel.guide.network import keep_units
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD, surviving_units_of
+from pritchel.tree import map_leaves
 
 
 class PruneReport(NamedTuple):
@@ -37,4 +37,4 @@ class PruneReports(tuple[PruneReport, ...]):
 def prune(member: Member, threshold: float = THRESHOLD, probability: float = PROBABILITY) -> Member:
     """The member without the units the rule declares dead: their columns here, their rows in the next layer."""
     survivors = surviving_units_of(member, threshold, probability)
-    return member.reduced(jax.tree.map(np.asarray, keep_units(member.guide, survivors)), survivors)
+    return member.reduced(map_leaves(np.asarray, keep_units(member.guide, survivors)), survivors)

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -10,6 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from pritchel.estimators.dynamics_draws import Dynamics, step
 from pritchel.experiments.rl.domain import Action, Domain, Outcome, State
+from pritchel.tree import Tree, static
 
 
 def pick(chance: Any, count: Any) -> Any:
@@ -24,13 +24,13 @@ class Place(NamedTuple):
     draw: Int[Array, ""]
 
 
-class World(eqx.Module):
+class World(Tree):
     """A domain's rules over true dynamics (`dynamics` is None) or learned ones (weight draws on a leading axis).
 
     An episode begins in one of `starts` with probability `start_share`, else where the domain's episodes do.
     """
 
-    domain: Domain = eqx.field(static=True)
+    domain: Domain = static()
     dynamics: Dynamics | None
     starts: Float[Array, "starts features"]
     start_share: Float[Array, ""]

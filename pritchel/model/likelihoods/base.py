@@ -5,15 +5,15 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from pritchel.lazy import jnp
 from pritchel.numerics import as_parameter
 from pritchel.serial import trust
 from pritchel.settings import Settings
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
+from pritchel.tree import Tree
 
 
 class LikelihoodStart(NamedTuple):
@@ -72,7 +72,7 @@ class Components:
         raise NotImplementedError
 
 
-class Likelihood(eqx.Module):
+class Likelihood(Tree):
     """p(y | f) and q over its own parameters, which the guide holds as one array."""
 
     standardizes: ClassVar[bool] = True  # whether targets are standardized before the likelihood sees them

@@ -2,12 +2,11 @@
 
 import dataclasses
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from pritchel import checks
+from pritchel.lazy import jax, jnp
 from pritchel.model.likelihoods.base import (
     Components,
     Likelihood,

@@ -3,13 +3,12 @@
 import dataclasses
 from abc import abstractmethod
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
 from pritchel import checks
+from pritchel.lazy import jax, jnp
 from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodSettings, LikelihoodStart
 from pritchel.numerics import as_parameter
 from pritchel.shapes import AnyArray, Scalar

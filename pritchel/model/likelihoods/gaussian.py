@@ -2,9 +2,9 @@
 
 import dataclasses
 
-import jax.numpy as jnp
 from jaxtyping import Float
 
+from pritchel.lazy import jnp
 from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import PrecisionLikelihood, PrecisionSettings
 from pritchel.numerics import LOG_2PI

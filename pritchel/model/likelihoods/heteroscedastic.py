@@ -3,10 +3,10 @@
 import dataclasses
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from pritchel.lazy import jnp
 from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import (
     NormalComponents,

@@ -3,13 +3,12 @@
 import dataclasses
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
 from pritchel import checks
+from pritchel.lazy import jax, jnp
 from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import PrecisionSettings, log_precision_prior
 from pritchel.model.likelihoods.heteroscedastic import UNIT, heard

@@ -2,12 +2,11 @@
 
 import dataclasses
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from pritchel.lazy import jax, jnp
 from pritchel.model.likelihoods.base import Components, LikelihoodSettings, LikelihoodStart, NumpyOps, likelihood
 from pritchel.model.likelihoods.counts import CountLikelihood
 from pritchel.numerics import log_normal_moment

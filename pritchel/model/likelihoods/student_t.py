@@ -2,12 +2,12 @@
 
 import dataclasses
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
 from pritchel import checks
+from pritchel.lazy import jnp
 from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import PrecisionLikelihood, PrecisionSettings
 from pritchel.numerics import LOG_2PI

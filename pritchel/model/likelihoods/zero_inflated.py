@@ -3,12 +3,11 @@
 import dataclasses
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from pritchel.lazy import jax, jnp
 from pritchel.model.likelihoods.base import Components, LikelihoodSettings, LikelihoodStart, NumpyOps, likelihood
 from pritchel.model.likelihoods.counts import CountLikelihood
 from pritchel.model.likelihoods.negative_binomial import (

@@ -5,13 +5,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
 from pritchel.serial import stored, trust
 from pritchel.settings import Settings
 from pritchel.shapes import AnyArray, Scalar
+from pritchel.tree import Tree
 
 
 @stored
@@ -44,7 +44,7 @@ class Moments(NamedTuple):
     counts: AnyArray | None = None
 
 
-class Prior(eqx.Module):
+class Prior(Tree):
     """p(scales), and the scale that they give a unit's weights. Hyper-parameters are arrays: changing one compiles
     nothing.
 

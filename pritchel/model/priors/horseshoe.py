@@ -2,12 +2,12 @@
 
 import dataclasses
 
-import equinox as eqx
 from jaxtyping import Float
 
 from pritchel.model.priors.base import prior
 from pritchel.model.priors.shrinkage import HalfCauchy, ShrinkagePrior, ShrinkageSettings
 from pritchel.shapes import AnyArray, Scalar
+from pritchel.tree import static
 
 
 class HorseshoePrior(ShrinkagePrior):
@@ -17,8 +17,8 @@ class HorseshoePrior(ShrinkagePrior):
     log_layer_scale_prior: Float[AnyArray, " layers"]
     log_output_scale_prior: Scalar
     log_linear_scale_prior: Scalar
-    half_cauchy: HalfCauchy = eqx.field(static=True)
-    learn_layer_scale: bool = eqx.field(static=True)
+    half_cauchy: HalfCauchy = static()
+    learn_layer_scale: bool = static()
 
     def log_weight_scale(self, log_scale, latents):
         """The raw product of scales."""

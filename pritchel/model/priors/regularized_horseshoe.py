@@ -3,16 +3,16 @@
 import dataclasses
 from typing import Literal
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from pritchel import checks
+from pritchel.lazy import jnp
 from pritchel.model.priors.base import prior
 from pritchel.model.priors.shrinkage import HalfCauchy, ShrinkagePrior, ShrinkageSettings
 from pritchel.model.scales import inverse_gamma_log_density, inverse_gamma_log_normalizer, log_shrunken_scale
 from pritchel.shapes import AnyArray, Scalar
+from pritchel.tree import static
 
 Sharing = Literal["network", "layer", "unit"]
 SLAB = "log_slab_sq"
@@ -28,9 +28,9 @@ class RegularizedHorseshoePrior(ShrinkagePrior):
     slab_shape: Scalar
     slab_rate: Scalar
     slab_log_normalizer: Scalar
-    slab_sharing: Sharing = eqx.field(static=True)
-    half_cauchy: HalfCauchy = eqx.field(static=True)
-    learn_layer_scale: bool = eqx.field(static=True)
+    slab_sharing: Sharing = static()
+    half_cauchy: HalfCauchy = static()
+    learn_layer_scale: bool = static()
 
     def log_weight_scale(self, log_scale, latents):
         """The product of scales, levelled off at the slab."""

@@ -2,17 +2,17 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from pritchel import checks
+from pritchel.lazy import jnp
 from pritchel.model.priors.base import Latents, Moments, Prior, PriorSettings, PriorStart, Scales
 from pritchel.model.scales import HALF_CAUCHY, half_cauchy_log_density
 from pritchel.shapes import AnyArray, Scalar
+from pritchel.tree import static
 
 HalfCauchy = Literal["auxiliary", "exact"]
 
@@ -23,12 +23,13 @@ class ShrinkagePrior(Prior):
     What a subclass adds besides (a slab, say) are latents, for which it has the methods below.
     """
 
-    log_unit_scale_prior: eqx.AbstractVar[Float[AnyArray, " layers"]]
-    log_layer_scale_prior: eqx.AbstractVar[Float[AnyArray, " layers"]]
-    log_output_scale_prior: eqx.AbstractVar[Scalar]
-    log_linear_scale_prior: eqx.AbstractVar[Scalar]
-    half_cauchy: eqx.AbstractVar[HalfCauchy]  # how its expectation is taken
-    learn_layer_scale: eqx.AbstractVar[bool]
+    if TYPE_CHECKING:  # fields of every subclass, among its own
+        log_unit_scale_prior: Float[AnyArray, " layers"]
+        log_layer_scale_prior: Float[AnyArray, " layers"]
+        log_output_scale_prior: Scalar
+        log_linear_scale_prior: Scalar
+        half_cauchy: HalfCauchy = static()  # how its expectation is taken
+        learn_layer_scale: bool = static()
 
     @property
     def held(self) -> tuple[str, ...]:
