@@ -17,6 +17,7 @@ ROOMS = (
         "compile_cache",
         "programs",
         "cores",
+        "jobs",
         "settings",
         "checks",
         "writing",
