@@ -1,8 +1,9 @@
 """The arena: scores against closed forms, fits within limits, records that resume, a page from records alone."""
 
-import importlib
+import importlib.util
 import json
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -184,6 +185,24 @@ def test_who_does_not_take_part_is_known_beforehand(arena, monkeypatch):
     assert arena.run.reason_to_skip(method, table, 101) == "not for more than 100 rows"
     assert arena.run.reason_to_skip(method, table, 100) == "no environment .venv-nowhere"
     assert arena.run.reason_to_skip(method._replace(fit_numbers=None), table, 10) == "not for regression"
+
+
+@pytest.mark.parametrize("num", [1, 2])
+def test_fits_run_so_many_at_a_time(arena, tmp_path, monkeypatch, num):
+    spec = importlib.util.spec_from_file_location("arena_main", FOLDER / "__main__.py")
+    main = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(main)
+    together = threading.Barrier(num)
+
+    def run_cell(method, table, index, split, limits):
+        together.wait(20)
+        return {"table": table, "split": index, "method": method, "status": "failed"}
+
+    monkeypatch.setattr(main, "run_cell", run_cell)
+    monkeypatch.setattr(main, "cells", lambda options, records: ((f"m{each}", "t", 0, None) for each in range(4)))
+    records = arena.run.Records(tmp_path / "runs.jsonl")
+    main.run(SimpleNamespace(jobs=num, seconds=1.0, megabytes=1.0), records)
+    assert sorted(record["method"] for record in records) == ["m0", "m1", "m2", "m3"]
 
 
 def test_records_resume_and_forget(arena, tmp_path):

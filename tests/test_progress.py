@@ -4,6 +4,7 @@ import io
 import sys
 import types
 
+import joblib
 import pytest
 from rich.console import Console
 
@@ -78,3 +79,13 @@ def wait_until(out, *texts):
             return
         progress.time.sleep(0.01)
     raise AssertionError(out.getvalue())
+
+
+def test_workers_in_other_processes_have_a_line_as_each_member_ends(notebook, capsys):
+    with joblib.parallel_config("loky"), progress.progress_display(True, 3, 100, Execution(2)) as execution:
+        assert execution.on_progress is not None
+        execution.on_progress(Progress(2, 100, 100, -1.5, (4, 2)))
+    assert capsys.readouterr().out.splitlines() == [
+        "fitting 3 networks on joblib's workers, 2 at a time",
+        "fitted member 3 (1 of 3) after 0 s: ELBO per row -1.500, units 4+2",
+    ]

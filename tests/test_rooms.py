@@ -20,6 +20,7 @@ ROOMS = (
         "programs",
         "memory",
         "cores",
+        "jobs",
         "settings",
         "checks",
         "writing",

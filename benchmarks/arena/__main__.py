@@ -7,18 +7,23 @@
 Every fit runs in a process of its own with limits of time and memory, and is one line of results/arena_runs.jsonl
 when it ends; a second call goes on from there. `--again METHOD` forgets a method's lines of the tables asked for,
 `--retry` those that failed, `--page` runs nothing. The page, results/arena.md, and its figures are made from the lines.
+
+Fits run one at a time, since their seconds and memory are compared; `--jobs 4` has four at a time, where only scores
+matter.
 """
 
 import argparse
 import signal
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from joblib import Parallel, delayed
+from prediction import Method
 from registry import METHODS
-from run import Limits, Records, reason_to_skip, run_cell, truth_record
-from tables import TABLES
+from run import Limits, Records, end_children, reason_to_skip, run_cell, truth_record
+from tables import TABLES, Split, Table
 
 RESULTS = Path(__file__).parents[1] / "results"
 QUICK_TABLES = ("linear", "yacht", "iris")
@@ -38,6 +43,7 @@ def parse() -> argparse.Namespace:
         "--again", nargs="+", default=[], metavar="METHOD", choices=METHODS, help="run it anew on these tables"
     )
     parser.add_argument("--retry", action="store_true", help="run what failed or met a limit anew")
+    parser.add_argument("--jobs", type=int, default=1, help="fits at a time (default %(default)s)")
     parser.add_argument("--quick", action="store_true", help="three small tables, one split, less three slow methods")
     parser.add_argument("--page", action="store_true", help="only make the page from what is on record")
     return parser.parse_args()
@@ -47,13 +53,12 @@ def asked_tables(options: argparse.Namespace) -> Collection[str]:
     return options.tables or (QUICK_TABLES if options.quick else TABLES)
 
 
-def run(options: argparse.Namespace, records: Records) -> None:
-    """Run what is asked for and not on record: one split of every table first, then the next."""
+def cells(options: argparse.Namespace, records: Records) -> Iterator[tuple[Method, Table, int, Split]]:
+    """What is asked for and not on record: one split of every table first, then the next."""
     tables = [TABLES[name] for name in asked_tables(options)]
     given = options.methods or [name for name in METHODS if not (options.quick and name in NOT_QUICK)]
     methods = [METHODS[name] for name in given]
     num_splits = 1 if options.quick else options.splits
-    limits, start, num_run = Limits(options.seconds, options.megabytes), time.monotonic(), 0
     for turn in range(min(num_splits, max(len(table.splits) for table in tables))):
         for table in tables:
             if turn >= len(table.splits):
@@ -65,12 +70,21 @@ def run(options: argparse.Namespace, records: Records) -> None:
             for method in methods:
                 known = records.by_key.get((table.name, index, method.name))
                 is_done = known is not None and (known["status"] == "ok" or not options.retry)
-                if is_done or reason_to_skip(method, table, len(split.y)) is not None:
-                    continue
-                record = run_cell(method, table, index, split, limits)
-                records.add(record)
-                num_run += 1
-                print(f"[{time.monotonic() - start:6.0f} s, fit {num_run}] {in_words(record)}", flush=True)
+                if not is_done and reason_to_skip(method, table, len(split.y)) is None:
+                    yield method, table, index, split
+
+
+def run(options: argparse.Namespace, records: Records) -> None:
+    """Run the cells, a thread waiting for each that is under way."""
+    limits, start = Limits(options.seconds, options.megabytes), time.monotonic()
+    parallel = Parallel(options.jobs, backend="threading", batch_size=1, return_as="generator_unordered")
+    try:
+        ended = parallel(delayed(run_cell)(*cell, limits) for cell in cells(options, records))
+        for num_run, record in enumerate(ended, 1):
+            records.add(record)
+            print(f"[{time.monotonic() - start:6.0f} s, fit {num_run}] {in_words(record)}", flush=True)
+    finally:
+        end_children()
 
 
 def in_words(record: dict) -> str:

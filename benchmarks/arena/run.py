@@ -61,6 +61,12 @@ def _end(process: psutil.Process) -> None:
             continue
 
 
+def end_children() -> None:
+    """End the fits under way, whose threads are not asked."""
+    for child in psutil.Process().children():
+        _end(child)
+
+
 def _watched(command: list[str], errors: Path, limits: Limits) -> tuple[str, float]:
     """Run a command within limits: how it ended ("ok" or a reason) and the most memory that was seen."""
     with errors.open("w") as file:

@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pritchel import checks
-from pritchel.cores import num_cores
 from pritchel.data.dataset import Dataset, Standardizer, distinct_rows, prepare
 from pritchel.data.split import Unseen, leave_out
 from pritchel.estimators.fitted import FittedEstimator
@@ -28,6 +27,7 @@ from pritchel.infer.members import MemberFit, fine_tune_members, fit_members
 from pritchel.infer.options import Options, Sampling, Training
 from pritchel.infer.sample import ChainResult, sample_members
 from pritchel.infer.trial import Execution, Stage
+from pritchel.jobs import num_at_once
 from pritchel.model.likelihoods import LikelihoodSettings
 from pritchel.posterior import diagnostics
 from pritchel.posterior.calibration import Calibration
@@ -268,14 +268,9 @@ class HorseshoeEstimator(FittedEstimator):
         return self.posterior_.members, self.posterior_.standardizer
 
     def _execution(self, num_fits: int, num_steps: int, checkpoint: Any = None, stage: Stage = "fitting") -> Any:
-        n_jobs = int(self.n_jobs) if self.n_jobs is not None and self.n_jobs > 0 else num_cores()
-        return progress_display(
-            self.progress,
-            num_fits,
-            num_steps,
-            Execution(n_jobs, None, None if checkpoint is None else Path(checkpoint)),
-            stage,
-        )
+        folder = None if checkpoint is None else Path(checkpoint)
+        execution = Execution(num_at_once(self.n_jobs), None, folder)
+        return progress_display(self.progress, num_fits, num_steps, execution, stage)
 
     def _tuning_data(self, X: Any, y: Any, sample_weight: Any) -> Dataset:
         if X is not None:

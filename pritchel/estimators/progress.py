@@ -1,4 +1,7 @@
-"""The progress of a fit, where somebody is watching: bars at a terminal, a line that rewrites itself in a notebook."""
+"""The progress of a fit, where somebody is watching: bars at a terminal, a line that rewrites itself in a notebook.
+
+Of workers in other processes: a line as each member ends.
+"""
 
 import sys
 import threading
@@ -8,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from pritchel.infer.trial import Execution, Progress, Stage
+from pritchel.jobs import is_elsewhere
 
 SECONDS = 1.0  # between two states of a notebook's line
 DONE = {"fitting": "fitted", "sampling": "sampled"}
@@ -28,7 +32,11 @@ def progress_display(
     from rich.console import Console
 
     console = Console(stderr=True)
-    if progress and console.is_terminal:
+    is_watched = progress and (console.is_terminal or is_notebook())
+    if is_watched and is_elsewhere():
+        ends = _Ends(num_trials, execution.n_jobs, stage, sys.stderr if console.is_terminal else sys.stdout)
+        yield execution._replace(on_progress=ends.update)
+    elif progress and console.is_terminal:
         with _bars(console, num_trials, num_steps, stage) as update:
             yield execution._replace(on_progress=update)
     elif progress and is_notebook():
@@ -75,16 +83,36 @@ def _bars(console: Any, num_trials: int, num_steps: int, stage: Stage) -> Iterat
             if state.trial not in begun:
                 begun.add(state.trial)
                 bars.update(tasks[state.trial], total=num_steps)
-            alive = "" if state.units is None else f", units {'+'.join(map(str, state.units))}"
-            measure = "ELBO" if state.stage == "fitting" else "log density"
-            bars.update(
-                tasks[state.trial],
-                completed=state.step,
-                description=name(state.trial, state.stage),
-                told=f"{measure} per row {state.elbo:.3f}{alive}",
-            )
+            doing = name(state.trial, state.stage)
+            bars.update(tasks[state.trial], completed=state.step, description=doing, told=_told(state))
 
         yield update
+
+
+class _Ends:
+    """A line as each member ends: from workers in other processes no more can be told."""
+
+    def __init__(self, num_trials: int, num_at_once: int, stage: Stage, out: TextIO):
+        self.num_trials, self.num_ended, self.stage, self.out = num_trials, 0, stage, out
+        self.start = time.perf_counter()
+        count = f"{num_trials} network{'s' if num_trials > 1 else ''}"
+        self._write(f"{stage} {count} on joblib's workers, {min(num_trials, num_at_once)} at a time")
+
+    def update(self, state: Progress) -> None:
+        """Say that a member has ended."""
+        self.num_ended += 1
+        took = span(time.perf_counter() - self.start)
+        which = f"member {state.trial + 1} ({self.num_ended} of {self.num_trials})"
+        self._write(f"{DONE[self.stage]} {which} after {took}: {_told(state)}")
+
+    def _write(self, text: str) -> None:
+        self.out.write(f"{text}\n")
+        self.out.flush()
+
+
+def _told(state: Progress) -> str:
+    alive = "" if state.units is None else f", units {'+'.join(map(str, state.units))}"
+    return f"{'ELBO' if state.stage == 'fitting' else 'log density'} per row {state.elbo:.3f}{alive}"
 
 
 class _Line:

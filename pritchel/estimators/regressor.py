@@ -73,7 +73,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     warm_start : bool
         Go on from the last fit instead of starting anew (with no second warm-up).
     n_jobs : int, optional
-        Members fitted at a time; None for as many as there are cores, or as a search leaves to its worker.
+        Members fitted at a time; None for as many as there are cores, or as a search or `joblib.parallel_config` says.
     random_state : int, RandomState or None
         Fixes the fit and every prediction.
     progress : bool or callable

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
+from pritchel.jobs import answers, is_elsewhere, num_at_once
 from pritchel.serial import versions
 
 Key = dict[str, Any]  # what identifies a trial: JSON values only
@@ -88,25 +89,25 @@ class Records:
         failures: list[str] = []
         begin, num_done = time.monotonic(), 0
 
-        def one(key: Key) -> None:
+        def put(key: Key, tried: Attempt) -> None:
             nonlocal num_done
-            start = time.perf_counter()
-            try:
-                result = run(key)
-            except FileNotFoundError:
-                raise  # data are missing: the other trials would say the same
-            except Exception as error:
-                failures.append(f"{_canonical(key)}: {type(error).__name__}: {error}")
+            if tried.result is None:
+                failures.append(f"{_canonical(key)}: {tried.error}")
                 return
-            self.add(key, result, time.perf_counter() - start)
+            self.add(key, tried.result, tried.seconds)
             num_done += 1
             left = (time.monotonic() - begin) / num_done * (len(missing) - num_done)
             say(f"{self.path.stem}: {num_done} of {len(missing)} done, about {left:.0f} s left: {_canonical(key)}")
 
+        if is_elsewhere():
+            tasks = [(run, key) for key in missing]
+            for number, tried in answers(attempt_alone, tasks, num_at_once(n_jobs)):
+                put(missing[number], tried)
+            return failures
         num_threads = n_jobs or os.cpu_count() or 1
         limit = None if num_threads == 1 else 1  # trials side by side: one thread of linear algebra each
         with threadpool_limits(limit), ThreadPoolExecutor(num_threads) as pool:
-            futures = [pool.submit(one, key) for key in missing]
+            futures = [pool.submit(lambda key: put(key, attempt(run, key)), key) for key in missing]
             try:
                 for future in futures:
                     future.result()
@@ -115,3 +116,28 @@ class Records:
                     future.cancel()
                 raise
         return failures
+
+
+class Attempt(NamedTuple):
+    """What a trial came to: its result, or what went wrong."""
+
+    result: dict[str, Any] | None
+    seconds: float
+    error: str = ""
+
+
+def attempt(run: Callable[[Key], dict[str, Any]], key: Key) -> Attempt:
+    """Run a trial; an error is its outcome, unless data are missing: the other trials would say the same."""
+    start = time.perf_counter()
+    try:
+        return Attempt(run(key), time.perf_counter() - start)
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        return Attempt(None, time.perf_counter() - start, f"{type(error).__name__}: {error}")
+
+
+def attempt_alone(run: Callable[[Key], dict[str, Any]], key: Key) -> Attempt:
+    """On a worker: a trial beside others, with one thread of linear algebra."""
+    with threadpool_limits(1):
+        return attempt(run, key)

@@ -1,5 +1,6 @@
 """A fit under way, on disk: written now and then, read after a crash."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -7,7 +8,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,6 +84,64 @@ class Checkpoint:
                 UserWarning,
                 stacklevel=2,
             )
+
+
+class Kept:
+    """A checkpoint in memory, for a worker that does not see the folder: who asked for the fit writes what it holds."""
+
+    def __init__(self, state: Any):
+        self.state = state
+
+    def is_due(self) -> bool:
+        """Never: only the end is kept."""
+        return False
+
+    def save(self, state: Any) -> None:
+        """Replace what is there."""
+        self.state = state
+
+    def load(self) -> Any:
+        """What was saved; None: nothing yet."""
+        return self.state
+
+
+class SharedFolder(NamedTuple):
+    """A folder as it is named to a worker, which may be on a machine that has another there, or none."""
+
+    path: Path
+    number: int  # that its drive knows it by
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> "SharedFolder":
+        """The folder, made if need be."""
+        folder = Path(path).resolve()
+        with contextlib.suppress(OSError):  # `save` will speak of it
+            folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder, folder.stat().st_ino if folder.is_dir() else 0)
+
+    def here(self) -> Path | None:
+        """The folder on the worker; None: it is not the same."""
+        return self.path if self.path.is_dir() and self.path.stat().st_ino == self.number else None
+
+
+class CheckpointElsewhere(NamedTuple):
+    """What a worker in another process, perhaps on another machine, is sent of a checkpoint."""
+
+    folder: SharedFolder
+    name: str
+    fingerprint: str
+    saved: Any
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> "CheckpointElsewhere":
+        """The checkpoint as it stands."""
+        folder = SharedFolder.of(checkpoint.path.parent)
+        return cls(folder, checkpoint.path.name, checkpoint.fingerprint, checkpoint.load())
+
+    def opened(self) -> Checkpoint | Kept:
+        """On the worker: the same file where it has the same folder, else the state in memory."""
+        folder = self.folder.here()
+        return Kept(self.saved) if folder is None else Checkpoint(folder / self.name, self.fingerprint)
 
 
 def _digest(metadata: dict[str, Any], arrays: Arrays) -> str:

@@ -108,6 +108,7 @@ def _run(before: Sequence[Member], trials: list[Trial], settings: FitSettings, e
     return [
         MemberFit(member.reduced(result.guide, result.kept), result)
         for member, result in zip(before, results, strict=False)
+        if result is not None
     ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pritchel.guide.network import NetworkGuide
 from pritchel.guide.prune_rule import surviving_units
-from pritchel.infer.checkpoint import Checkpoint
+from pritchel.infer.checkpoint import Checkpoint, Kept
 from pritchel.infer.dead_units import Cut, DeadUnits, UnitsState
 from pritchel.infer.elbo import Elbo
 from pritchel.infer.feed import Feed, FeedState
@@ -110,7 +110,7 @@ class Run:
         units = tuple(map(len, surviving_units(guide))) if guide.has_unit_scales() else None
         return Progress(trial_index, self.done, self.settings.num_steps, bound, units)
 
-    def next_chunk(self, chunk: tuple[Steps, int], checkpoint: Checkpoint | None) -> tuple[Steps, int] | None:
+    def next_chunk(self, chunk: tuple[Steps, int], checkpoint: Checkpoint | Kept | None) -> tuple[Steps, int] | None:
         """Run a chunk of steps and make the next; None: there is none."""
         steps, num_filled = chunk
         arguments = (self.state, self.template, self.trial.model, steps, self.trainable, num_filled)
@@ -172,7 +172,7 @@ def fit(
     num_fits: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
     stop: threading.Event | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: Checkpoint | Kept | None = None,
     turns: AbstractContextManager = nullcontext(),  # noqa: B008 - has no state
 ) -> FitResult:
     """Fit one trial. Ctrl-C, or `stop`, ends it after the current chunk with what is fitted so far.

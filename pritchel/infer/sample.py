@@ -1,6 +1,7 @@
 """From fitted, pruned networks to draws of their exact posterior: one chain a member, from where its fit ended."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -10,11 +11,12 @@ import numpy as np
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.infer.chain import Iterations, Trace, run_chunk, schedule, start_state
-from pritchel.infer.checkpoint import Checkpoint, fingerprint
+from pritchel.infer.checkpoint import Checkpoint, CheckpointElsewhere, Kept, fingerprint
 from pritchel.infer.coordinates import Start, filled_widths, start_chain
 from pritchel.infer.elbo import Batch
 from pritchel.infer.trial import Execution, Progress, Status
 from pritchel.infer.turns import Turns, num_under_way
+from pritchel.jobs import answers, is_elsewhere
 from pritchel.lazy import jax
 from pritchel.model.joint import Unknowns, take_units
 from pritchel.programs import keep_few_programs
@@ -142,6 +144,12 @@ def sample_members(
         for index, member in enumerate(members)
     ]
     checkpoints = _checkpoints(execution, chains, seed)
+    (_run_elsewhere if is_elsewhere() else _run_here)(chains, checkpoints, execution)
+    return [_outcome(member, chain) for member, chain in zip(members, chains, strict=True)]
+
+
+def _run_here(chains: list[Chain], checkpoints: list[Checkpoint | None], execution: Execution) -> None:
+    """In threads that share one program."""
     stop, turns = threading.Event(), Turns(execution.n_jobs)
 
     def run(index: int) -> None:
@@ -164,7 +172,38 @@ def sample_members(
             except BaseException:
                 stop.set()
                 raise
-    return [_outcome(member, chain) for member, chain in zip(members, chains, strict=True)]
+
+
+def _run_elsewhere(chains: list[Chain], checkpoints: list[Checkpoint | None], execution: Execution) -> None:
+    """On the workers that joblib is told of; an interrupt keeps the chains that have ended."""
+    sent = [None if own is None else CheckpointElsewhere.of(own) for own in checkpoints]
+    is_under_way = set(range(len(chains)))
+    try:
+        for index, (state, status, progress) in answers(run_one, [*zip(chains, sent, strict=True)], execution.n_jobs):
+            chain, checkpoint = chains[index], checkpoints[index]
+            chain.go_on_from(state)
+            chain.status = status
+            is_under_way.discard(index)
+            if checkpoint is not None and chain.done == chain.num_iterations:
+                checkpoint.save(state)
+            if execution.on_progress is not None and progress is not None:
+                execution.on_progress(progress._replace(trial=index))
+            if status == "interrupted":
+                break
+    except KeyboardInterrupt:
+        if len(is_under_way) == len(chains):
+            raise
+    for index in is_under_way:
+        chains[index].status = "interrupted"
+
+
+def run_one(chain: Chain, sent: CheckpointElsewhere | None) -> tuple[ChainState, Status, Progress | None]:
+    """On a worker: a chain from its start to its end."""
+    told: deque[Progress] = deque(maxlen=1)
+    checkpoint = None if sent is None else sent.opened()
+    chain.compile()
+    _run(chain, 0, told.append, threading.Event(), checkpoint, Turns(1))
+    return chain.snapshot(), chain.status, told[0] if told else None
 
 
 def _outcome(member: Member, chain: Chain) -> tuple[Member, ChainResult]:
@@ -179,7 +218,7 @@ def _run(
     index: int,
     on_progress: Callable[[Progress], None] | None,
     stop: threading.Event,
-    checkpoint: Checkpoint | None,
+    checkpoint: Checkpoint | Kept | None,
     turns: Turns,
 ) -> None:
     saved: Any = None if checkpoint is None else checkpoint.load()

@@ -1,13 +1,16 @@
-"""Many fits in one call, in threads that share one compiled function."""
+"""Many fits in one call: in threads that share one compiled function, or on the workers that joblib is told of."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
-from pritchel.infer.checkpoint import Checkpoint
+from pritchel.infer.checkpoint import Checkpoint, CheckpointElsewhere, Kept
 from pritchel.infer.run import fit
 from pritchel.infer.trial import FitResult, FitSettings, Progress, Trial
 from pritchel.infer.turns import Turns, num_under_way
+from pritchel.jobs import answers, is_elsewhere
 from pritchel.programs import require_own_process
 
 
@@ -18,13 +21,25 @@ def fit_trials(
     n_jobs: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
     checkpoints: Sequence[Checkpoint] | None = None,
-) -> list[FitResult]:
-    """Fit many trials, `n_jobs` at a time.
+) -> list[FitResult | None]:
+    """Fit many trials, `n_jobs` at a time; an interrupt leaves fewer, and on workers None for those under way.
 
     Each trial runs exactly the program it would run alone, so it gives the same numbers to the bit, and trials may
     differ in rows, seeds and hyper-parameters. (Batching trials by `vmap` gives neither, nor a second core.)
     """
     require_own_process()
+    if is_elsewhere():
+        return _fit_elsewhere(trials, settings, n_jobs, on_progress, checkpoints)
+    return [*_fit_here(trials, settings, n_jobs, on_progress, checkpoints)]
+
+
+def _fit_here(
+    trials: Sequence[Trial],
+    settings: FitSettings,
+    n_jobs: int,
+    on_progress: Callable[[Progress], None] | None,
+    checkpoints: Sequence[Checkpoint] | None,
+) -> list[FitResult]:
     stop, turns = threading.Event(), Turns(n_jobs)
 
     def run(index: int) -> FitResult:
@@ -55,3 +70,48 @@ def fit_trials(
         except KeyboardInterrupt:
             stop.set()
             return [future.result() for future in futures if not future.cancel()]
+
+
+class Ended(NamedTuple):
+    """What a worker sends of a fit."""
+
+    result: FitResult
+    progress: Progress | None  # the last there was
+    state: Any  # for a checkpoint, where the worker could not write it
+
+
+def _fit_elsewhere(
+    trials: Sequence[Trial],
+    settings: FitSettings,
+    n_jobs: int,
+    on_progress: Callable[[Progress], None] | None,
+    checkpoints: Sequence[Checkpoint] | None,
+) -> list[FitResult | None]:
+    """Progress is told, and a checkpoint written, as each ends; an interrupt keeps those that have."""
+    sent = [None] * len(trials) if checkpoints is None else [CheckpointElsewhere.of(own) for own in checkpoints]
+    tasks = [(trial, settings, len(trials), own) for trial, own in zip(trials, sent, strict=True)]
+    ended: dict[int, FitResult] = {}
+    try:
+        for index, own in answers(fit_one, tasks, n_jobs):
+            ended[index] = own.result
+            if checkpoints is not None and own.state is not None:
+                checkpoints[index].save(own.state)
+            if on_progress is not None and own.progress is not None:
+                on_progress(own.progress._replace(trial=index))
+            if own.result.status == "interrupted":
+                break
+    except KeyboardInterrupt:
+        if not ended:
+            raise
+    if len(ended) < len(trials):
+        ended = {index: result._replace(status="interrupted") for index, result in ended.items()}
+    return [ended.get(index) for index in range(len(trials))]
+
+
+def fit_one(trial: Trial, settings: FitSettings, num_fits: int, sent: CheckpointElsewhere | None) -> Ended:
+    """On a worker: one fit of several."""
+    told: deque[Progress] = deque(maxlen=1)
+    checkpoint = None if sent is None else sent.opened()
+    result = fit(trial, settings, num_fits=num_fits, on_progress=told.append, checkpoint=checkpoint)
+    state = checkpoint.state if isinstance(checkpoint, Kept) else None
+    return Ended(result, told[0] if told else None, state)

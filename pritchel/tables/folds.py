@@ -1,15 +1,19 @@
 """Cross-validation: every row predicted by a fit that did not see it, and what the folds' scores come to together."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pritchel.estimators.typed import unfitted
+from pritchel.infer.checkpoint import SharedFolder
+from pritchel.jobs import answers, num_at_once
 from pritchel.posterior.evaluate import calibration_error
-from pritchel.tables.messages import TableError
+from pritchel.tables.messages import Message, TableError
 from pritchel.tables.score_table import by_method
-from pritchel.tables.scoring import SCORE_ARRAYS
+from pritchel.tables.scoring import SCORE_ARRAYS, fit_and_score
 from pritchel.tables.training import TrainingTable
 from pritchel.tables.worst import worst_of
 
@@ -35,6 +39,31 @@ def fold_of_rows(data: TrainingTable, num_folds: int, classes: bool, seed: int |
     fold = np.full(len(data.targets), ALWAYS_FITTED)
     fold[dealt] = np.arange(num) % num_folds
     return fold
+
+
+def fit_folds_elsewhere(
+    estimator: Any, data: TrainingTable, fold: np.ndarray, checkpoints: Path | None, tell: Callable[[Message], Any]
+) -> list[tuple[Notes, Arrays]]:
+    """Notes and arrays of each fold, a worker of joblib's fitting and scoring it; an interrupt leaves none."""
+    num, parts = int(fold.max()) + 1, {}
+    tell(Message(f"{num} folds on joblib's workers ..."))
+    tasks = []
+    for index in range(num):
+        folder = None if checkpoints is None else SharedFolder.of(checkpoints / f"fold-{index + 1}")
+        tasks.append((unfitted(estimator).set_params(progress=False), data.holding_out(fold == index), folder))
+    for index, part in answers(fit_fold, tasks, num_at_once(None)):
+        if part is None:
+            raise KeyboardInterrupt
+        parts[index] = part
+        tell(Message(f"Fold {index + 1} is done, {len(parts)} of {num}."))
+    return [parts[index] for index in range(num)]
+
+
+def fit_fold(estimator: Any, data: TrainingTable, folder: SharedFolder | None) -> tuple[Notes, Arrays] | None:
+    """On a worker: notes and arrays of a fold; None after an interrupt."""
+    estimator.set_params(checkpoint=None if folder is None else folder.here())
+    outcome = fit_and_score(estimator, data, lambda message: None)
+    return None if estimator.is_interrupted_ else outcome
 
 
 def pooled(parts: Sequence[tuple[Notes, Arrays]]) -> tuple[Notes, Arrays]:

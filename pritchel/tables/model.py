@@ -17,13 +17,14 @@ from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.estimators.saved import Saved, load_saved, save_estimator
 from pritchel.estimators.typed import unfitted
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
+from pritchel.jobs import is_elsewhere
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.serial import FileError
 from pritchel.settings import name_of
 from pritchel.tables.baselines import line_of
 from pritchel.tables.columns import TablePlan, Told, names_of
 from pritchel.tables.fitted import FittedTable
-from pritchel.tables.folds import fold_of_rows, pooled
+from pritchel.tables.folds import fit_folds_elsewhere, fold_of_rows, pooled
 from pritchel.tables.guesses import column_remarks, guess_table
 from pritchel.tables.messages import Message, TableError
 from pritchel.tables.plan import plan_arrays
@@ -257,8 +258,10 @@ class TableModel(FittedTable, BaseEstimator):
         self, estimator: Any, data: TrainingTable, fold: np.ndarray, tell: Callable[[Message], Any]
     ) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:
         """Scores over folds, and the estimator fitted to all rows; after an interrupt that of the fold it came in."""
-        parts = []
-        for index in range(num := int(fold.max()) + 1):
+        parts, num = [], int(fold.max()) + 1
+        if is_elsewhere():
+            parts = fit_folds_elsewhere(estimator, data, fold, self._checkpoints(), tell)
+        for index in range(len(parts), num):
             tell(Message(f"Fold {index + 1} of {num} ..."))
             own = unfitted(estimator)
             parts.append(self._fit_part(f"fold-{index + 1}", own, data.holding_out(fold == index), tell))
@@ -273,8 +276,12 @@ class TableModel(FittedTable, BaseEstimator):
         self, part: str, estimator: Any, data: TrainingTable, tell: Callable[[Message], Any]
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Fit and score, with the checkpoints of this part in a folder of its own."""
-        folder = None if self.estimator is None else self.estimator.checkpoint
-        estimator.set_params(checkpoint=None if folder is None else Path(folder) / part)
+        folder = self._checkpoints()
+        estimator.set_params(checkpoint=None if folder is None else folder / part)
         outcome = fit_and_score(estimator, data, tell)
         estimator.set_params(checkpoint=None)
         return outcome
+
+    def _checkpoints(self) -> Path | None:
+        folder = None if self.estimator is None else self.estimator.checkpoint
+        return None if folder is None else Path(folder)

@@ -1,0 +1,107 @@
+"""Fits on a Dask cluster and on a Ray instance of two workers each: the same bits, also when a worker is lost."""
+
+import os
+import sys
+import warnings
+
+import cloudpickle
+import joblib
+import numpy as np
+import psutil
+import pytest
+
+from pritchel import jobs
+from pritchel.infer import trials
+from tests.conftest import tiny
+from tests.test_jobs import dying_once, same_fits
+
+cloudpickle.register_pickle_by_value(sys.modules["tests.test_jobs"])  # workers need not find the tests
+MAKE = {"num_members": 2, "training__num_steps": 100}
+
+
+@pytest.fixture(scope="module")
+def dask():
+    """Two processes on this machine; nothing else can reach them."""
+    distributed = pytest.importorskip("distributed", reason="pip install 'pritchel[dask]'")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, worker_dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        require_loopback()
+        yield client
+
+
+def require_loopback():
+    own = {child.pid for child in psutil.Process().children(recursive=True)} | {os.getpid()}
+    heard = {found.laddr.ip for found in psutil.net_connections("tcp") if found.pid in own and found.status == "LISTEN"}
+    assert heard <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+
+
+@pytest.fixture(scope="module")
+def ray():
+    """An instance on this machine; nothing else can reach it."""
+    os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}  # before it is imported
+    engine = pytest.importorskip("ray", reason="pip install 'pritchel[ray]'")
+    from ray.util.joblib import register_ray
+
+    register_ray()
+    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)  # to run other programs, at once
+        engine.init(num_cpus=2, object_store_memory=10**8, **quiet)
+    require_loopback()
+    yield engine
+    engine.shutdown()
+
+
+@pytest.fixture(scope="module")
+def here(table):
+    """What threads make of it."""
+    return tiny(**MAKE).fit(*table)
+
+
+def fit_dying_once(table, marker, monkeypatch):
+    """A fit whose first worker is killed with SIGKILL."""
+    monkeypatch.setattr(trials, "answers", dying_once(str(marker)))
+    model = tiny(**MAKE).fit(*table)
+    assert marker.exists()
+    return model
+
+
+def test_dask_gives_the_same_bits(table, here, dask):
+    with joblib.parallel_config("dask"):
+        assert jobs.num_at_once(None) == 2
+        assert same_fits(here, tiny(**MAKE).fit(*table), table[0])
+
+
+def test_dask_workers_with_other_versions_are_named(dask, monkeypatch):
+    told = jobs.circumstances() | {"jax": "0.0.1"}
+    monkeypatch.setattr(jobs, "circumstances", lambda: told)
+    with joblib.parallel_config("dask"), pytest.raises(jobs.WorkerError, match=r"has jax .* instead of 0.0.1"):
+        list(jobs.answers(np.sqrt, [(4.0,)], 2))
+
+
+def test_dask_begins_the_tasks_of_a_lost_worker_anew(table, here, dask, tmp_path, monkeypatch):
+    with joblib.parallel_config("dask"):
+        assert same_fits(here, fit_dying_once(table, tmp_path / "died", monkeypatch), table[0])
+
+
+def test_ray_gives_the_same_bits(table, here, ray):
+    with joblib.parallel_config("ray"):
+        assert jobs.num_at_once(None) == 2
+        assert same_fits(here, tiny(**MAKE).fit(*table), table[0])
+
+
+def test_rounds_of_an_engine_without_answers_as_they_come(ray, monkeypatch):
+    monkeypatch.setattr(jobs, "TASKS_A_ROUND", 2)
+    with joblib.parallel_config("ray"):
+        assert dict(jobs.answers(np.sqrt, [(number**2,) for number in range(7)], 2)) == {n: n for n in range(7)}
+
+
+@pytest.mark.slow
+def test_tasks_of_a_lost_ray_worker_are_begun_anew(table, here, ray, tmp_path, monkeypatch):
+    with joblib.parallel_config("ray"), pytest.warns(UserWarning, match="A worker was lost"):
+        model = fit_dying_once(table, tmp_path / "died", monkeypatch)
+    assert same_fits(here, model, table[0])
