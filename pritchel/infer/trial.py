@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from pritchel.data.dataset import Dataset
+from pritchel.data.passes import Rows
 from pritchel.guide.network import NetworkGuide
 from pritchel.infer.dead_units import DropDead
 from pritchel.infer.elbo import Elbo
@@ -33,11 +34,11 @@ class FitSettings(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One fit: a model, a guide to start from, a table, a seed."""
+    """One fit: a model, a guide to start from, rows, a seed."""
 
     model: Model
     guide: NetworkGuide
-    data: Dataset
+    data: Rows
     seed: int | Sequence[int]
     held_out: Dataset | None = None
     trainable: NetworkGuide | None = None  # factors on the updates; None: everything moves
