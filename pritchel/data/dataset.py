@@ -14,7 +14,7 @@ class Dataset(NamedTuple):
     targets: np.ndarray  # (rows, outputs)
     weights: np.ndarray  # (rows,)
 
-    def take(self, rows: np.ndarray) -> "Dataset":
+    def take(self, rows: np.ndarray | slice) -> "Dataset":
         """Some of the rows."""
         return Dataset(*(part[rows] for part in self))
 
@@ -69,7 +69,7 @@ class Table(NamedTuple):
     targets: np.ndarray  # (rows, outputs)
     weights: np.ndarray  # (rows,)
 
-    def take(self, rows: np.ndarray) -> "Table":
+    def take(self, rows: np.ndarray | slice) -> "Table":
         """Some of the rows."""
         return Table(*(part[rows] for part in self))
 
@@ -128,12 +128,12 @@ def _location_scale(columns: np.ndarray, weights: np.ndarray) -> tuple[np.ndarra
     if not np.isfinite(scale).all():  # squares of 1e300
         largest = np.maximum(np.abs(columns - mean).max(0), 1.0)
         scale = np.where(np.isfinite(scale), scale, largest * np.sqrt(share @ ((columns - mean) / largest) ** 2))
-    return mean, usable_scale(mean, scale)
+    return mean, usable_scale(mean, scale, columns.min(0) == columns.max(0))
 
 
-def usable_scale(mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """The scale, or 1 where a spread within rounding of the mean tells a constant column, not a signal to blow up."""
-    return np.where(scale <= 10 * np.finfo(np.float64).eps * np.abs(mean), 1.0, scale)
+def usable_scale(mean: np.ndarray, scale: np.ndarray, is_constant: np.ndarray) -> np.ndarray:
+    """The scale, or 1 for constant columns: also those whose spread is within rounding of the mean, and no signal."""
+    return np.where(is_constant | (scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)), 1.0, scale)
 
 
 def distinct_rows(inputs: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None = None) -> Table:

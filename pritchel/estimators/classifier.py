@@ -173,6 +173,11 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
             raise ValueError(f"y holds {wrong!r}, a class that the fit has not seen; it knows {shown}.")
         return index.astype(np.float64)[:, None]
 
+    def _know_targets(self, source: Any) -> np.ndarray:
+        known = self.classes_ if self.warm_start and hasattr(self, "posterior_") else None
+        self.classes_, codes = source.classes(known)
+        return codes
+
     def _row_weights(self, y: Any, weights: np.ndarray | None) -> np.ndarray | None:
         if self.class_weight is None:
             return weights

@@ -38,6 +38,28 @@ def progress_display(
         yield execution
 
 
+@contextmanager
+def reading_display(
+    progress: bool | Callable[[Progress], None], num_rows: int | None
+) -> Iterator[Callable[[int], None] | None]:
+    """Somebody to tell how many rows have been read, of so many, where that is known; None: nobody."""
+    if callable(progress):
+        yield lambda done: progress(Progress(0, done, num_rows or 0, float("nan"), None, "reading"))
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not (progress and console.is_terminal):
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    with Bars(TextColumn("reading rows"), BarColumn(), MofNCompleteColumn(), console=console, transient=True) as bars:
+        task = bars.add_task("", total=num_rows)
+        yield lambda done: bars.update(task, completed=done)
+
+
 def is_notebook() -> bool:
     """Whether this is a notebook's kernel; IPython is not imported to find out."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

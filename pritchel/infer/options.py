@@ -59,6 +59,8 @@ class Training(Settings):
         How many rows early stopping holds out.
     patience : int
         Checks without gain before it stops.
+    buffer_rows : "auto" or int
+        Rows that each member has in memory, and shuffles, of a source that is read in batches; "auto": 48 MB of them.
 
     Examples
     --------
@@ -80,10 +82,11 @@ class Training(Settings):
     early_stopping: bool = False
     validation_fraction: float = 0.1
     patience: int = 5
+    buffer_rows: Literal["auto"] | int = "auto"
 
     def check(self) -> None:
         """Raise a ValueError that says what was wanted for the first value that is not."""
-        for name in ("num_steps", "batch_size"):
+        for name in ("num_steps", "batch_size", "buffer_rows"):
             if isinstance(value := getattr(self, name), str):
                 checks.check_choice(name, value, ("auto",))
             else:

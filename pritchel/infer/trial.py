@@ -45,11 +45,13 @@ class Trial(NamedTuple):
     number: int = 0  # of the member that it is of
 
 
-Stage = Literal["fitting", "sampling"]
+Stage = Literal["reading", "fitting", "sampling"]
 
 
 class Progress(NamedTuple):
     """What a progress callback is told after every few hundred steps of a member's fit, and a few of its chain.
+
+    While a source of batches is first read, steps are rows, of 0 where nobody knows how many there are.
 
     Parameters
     ----------
@@ -61,8 +63,8 @@ class Progress(NamedTuple):
         The evidence lower bound over the last steps, or the log joint density of the last draw: a row's share of it.
     units : tuple of ints, optional
         Units alive in each hidden layer under the default pruning rule; None where the prior prunes none.
-    stage : {"fitting", "sampling"}
-        Which of the two stages of inference the member is in.
+    stage : {"reading", "fitting", "sampling"}
+        Which stage of inference the member is in, or all are.
     """
 
     trial: int

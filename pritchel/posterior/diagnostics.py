@@ -52,7 +52,7 @@ def warn_if_collapsed(
             "mean nothing here. That is the right answer where the inputs carry no signal; if they do, try a larger "
             "layer_scale of the prior, more num_steps, a longer kl_warmup or another random_state.",
             CollapseWarning,
-            stacklevel=4,  # the caller of fit
+            stacklevel=5,  # the caller of fit
         )
     return is_collapsed
 
