@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 TESTS :=  # some tests only: make coverage TESTS=tests/test_numerics.py
 
-.PHONY: demo test test-all test-lowest coverage check audit docs format bench bench-quality bench-likelihoods arena arena-quick soak clean
+.PHONY: demo test test-all test-lowest coverage check audit docs format bench bench-quick bench-quality bench-likelihoods arena arena-quick soak clean
 
 demo: $(VENV)/.demo
 	$(BIN)/pritchel demo
@@ -45,7 +45,11 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.dev
-	for question in step cold to_target dead_units predict growth objectives; do $(BIN)/python benchmarks/$$question.py || exit 1; done
+	for question in step cold default to_target dead_units predict growth objectives; do $(BIN)/python benchmarks/$$question.py || exit 1; done
+
+# A few ratios beside those on record: what got slower by more than a quarter?
+bench-quick: $(VENV)/.dev
+	$(BIN)/python benchmarks/quick.py
 
 bench-quality: $(VENV)/.dev
 	$(BIN)/python benchmarks/quality.py

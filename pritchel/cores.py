@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pritchel.memory import has_room, require_room
+
+BLAS_BYTES = 2**26  # what linear algebra takes for a thread, and as much again
 THREAD_BYTES = 2**27
 Answer = TypeVar("Answer")
 
@@ -34,23 +37,27 @@ def by_chunks(answer: Callable[[slice], Answer], num_rows: int, chunk_rows: int)
     """
     chunks = [slice(start, min(start + chunk_rows, num_rows)) for start in range(0, max(num_rows, 1), chunk_rows)]
     with one_blas_thread():
+        _take_blas_memory()
         num_threads = min(len(chunks), num_cores())
         pool = ThreadPoolExecutor(num_threads)
         try:
-            if num_threads > 1 and _has_room(num_threads) and (futures := _submitted(pool, answer, chunks)) is not None:
+            if (
+                num_threads > 1
+                and has_room(num_threads * THREAD_BYTES)
+                and (futures := _submitted(pool, answer, chunks)) is not None
+            ):
                 return [future.result() for future in futures]
         finally:
             pool.shutdown(cancel_futures=True)
         return [answer(chunk) for chunk in chunks]
 
 
-def _has_room(num_threads: int) -> bool:
-    """Whether there is memory for what threads want of it: linear algebra ends the process where it finds none."""
-    try:
-        np.empty((num_threads, THREAD_BYTES), np.uint8)
-    except MemoryError:
-        return False
-    return True
+@functools.cache
+def _take_blas_memory() -> None:
+    """Have linear algebra take its working memory, which it does once, at the first product that is not a small one."""
+    require_room(BLAS_BYTES, "for products of matrices")
+    matrix = np.ones((256, 256))
+    np.matmul(matrix, matrix)
 
 
 def _submitted(

@@ -3,6 +3,7 @@
 import importlib
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -158,6 +159,40 @@ def test_startup(script, tmp_path):
     script("startup", REPEATS=1, TRAINING=BRIEF, SAMPLING=Sampling(num_warmup=20, num_samples=20)).main()
     found = written(tmp_path, "startup")
     assert found["pritchel --help"][1] < found["import jax"][1] < found["pritchel predict"][1]
+
+
+def test_what_got_slower_is_named(script, tmp_path, monkeypatch, capsys):
+    quick = script("quick", RECORD=tmp_path / "quick.json", startup_ratio=lambda: 2.0, prediction_ratios=lambda *_: {})
+    monkeypatch.setattr(sys, "argv", ["quick.py"])
+    for ratio, code in ((3.0, 0), (3.7, 0), (3.8, 1)):
+        monkeypatch.setattr(quick, "step_ratio", lambda hidden, *_, ratio=ratio: ratio if hidden == (500,) else 1.0)
+        with pytest.raises(SystemExit) as ended:
+            quick.main()
+        assert ended.value.code == code
+    assert written(tmp_path, "quick")["step, 500 / plain network"] == 3.0
+    assert "Slower by 27%: step, 500 / plain network." in capsys.readouterr().out
+
+
+@COMPILES_MUCH
+@pytest.mark.usefixtures("peers")
+def test_quick_measures_all_it_compares(script, tmp_path, monkeypatch):
+    small = {"HIDDEN": ((UNITS,),), "REPEATS": 1, "NUM_ROWS": 170, "NUM_FEATURES": 3, "STEPS": 2}
+    quick = script("quick", RECORD=tmp_path / "quick.json", **small)
+    monkeypatch.setattr(sys, "argv", ["quick.py"])
+    with pytest.raises(SystemExit):
+        quick.main()
+    assert min(written(tmp_path, "quick").values()) > 0
+
+
+def test_the_defaults_are_measured_in_processes_of_their_own(tmp_path):
+    _, X, y, _ = made_up_table("boston")
+    np.savez(tmp_path / "data.npz", X=X, y=y, test_X=X[:20], test_y=y[:20], rows=X)
+    words = [sys.executable, FOLDER / "default.py", "--only", "Constant", tmp_path / "data.npz"]
+    found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    assert found["first"] > found["second"] > 0  # imports are part of a first fit
+    assert found["intervals"] > found["mean"] > 0
+    assert found["megabytes"] > 10
+    assert found["log_likelihood"] == pytest.approx(np.log(0.5), abs=1)
 
 
 @COMPILES_MUCH

@@ -247,6 +247,7 @@ def test_the_drawing_shows_every_room():
         "__main__",
         "compile_cache",
         "cores",
+        "memory",
         "programs",
         "user_cache",
     }

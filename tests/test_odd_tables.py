@@ -227,6 +227,12 @@ def test_a_lack_of_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
         read_table(written(tmp_path / "t.csv", "x,y\n1,2\n"))
 
 
+def test_a_table_is_not_begun_where_memory_is_too_short_for_pandas(tmp_path, monkeypatch):
+    monkeypatch.setattr("pritchel.tables.read.READ_BYTES", 2**60)
+    with pytest.raises(MemoryError, match=r"to read .*t\.csv: less than 1099511627776 MB are left"):
+        read_table(written(tmp_path / "t.csv", "x,y\n1,2\n"))
+
+
 def test_damaged_notes_for_pandas_in_a_parquet_file_are_told(tmp_path):
     path = tmp_path / "t.parquet"
     pd.DataFrame({"x": [1.0, 2.0], "town": ["a", "b"]}).to_parquet(path)

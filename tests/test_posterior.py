@@ -334,3 +334,10 @@ def test_where_there_is_little_memory_no_thread_is_started(monkeypatch):
     monkeypatch.setattr(cores, "THREAD_BYTES", 2**60)
     monkeypatch.setattr(cores, "_submitted", lambda *_: pytest.fail("a thread was asked for"))
     assert cores.by_chunks(lambda rows: rows.start, 5, 2) == [0, 2, 4]
+
+
+def test_products_are_not_begun_where_memory_is_too_short_for_them(monkeypatch):
+    monkeypatch.setattr(cores, "BLAS_BYTES", 2**60)
+    cores._take_blas_memory.cache_clear()
+    with pytest.raises(MemoryError, match="for products of matrices"):
+        cores.by_chunks(lambda rows: rows, 3, 2)

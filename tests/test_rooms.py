@@ -16,6 +16,7 @@ ROOMS = (
         "user_cache",
         "compile_cache",
         "programs",
+        "memory",
         "cores",
         "settings",
         "checks",

@@ -16,11 +16,14 @@ from typing import Any
 import pandas as pd
 from pandas.io.common import get_handle
 
+from pritchel.memory import require_room
 from pritchel.tables.layout import HEAD_BYTES, Layout, layout_of, refuse_twice
 from pritchel.tables.messages import TableError
 
 CHUNK_ROWS = 20_000
 SPOOL_BYTES = 1 << 26
+# What pandas may want to read a table, and crashes without, besides what a file read whole takes for each of its bytes.
+READ_BYTES, BYTES_PER_BYTE = 1 << 26, 4
 LAYOUT = "layout"  # in the `attrs` of a table that was read: how
 # What decompressing a damaged file raises, besides OSError.
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
@@ -87,6 +90,8 @@ def _iter_csv(source: str, sep: str | None, encoding: str | None, chunk_rows: in
             raise TableError(f"{source} is empty.")
         if not isinstance(where, str):
             where.seek(0)
+        whole = 0 if chunk_rows is not None or not isinstance(where, str) else Path(where).stat().st_size
+        require_room(READ_BYTES + BYTES_PER_BYTE * whole, f"to read {source}")
         start = 0
         with pd.read_csv(where, **_options(layout)) as file:
             piece = _next_piece(file, None if chunk_rows is None else chunk_rows + 1).iloc[
