@@ -5,7 +5,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -17,15 +17,16 @@ from pritchel.data.dataset import Standardizer, distinct_rows, prepare
 from pritchel.data.passes import Rows
 from pritchel.data.split import Unseen, leave_out
 from pritchel.estimators.batches import is_source
-from pritchel.estimators.outcome import collapse, describe_fits, slower, usable_fits, warn_of_chains, warn_of_limits
+from pritchel.estimators.outcome import collapse, describe_fits, warn_of_chains, warn_of_limits
 from pritchel.estimators.progress import progress_display
 from pritchel.estimators.pruning import PrunedEstimator
 from pritchel.estimators.remarks import table_remarks
 from pritchel.estimators.scanned import ScannedBatches, scan_batches, streamed_options
-from pritchel.estimators.stragglers import leave_out_stragglers, mend_stragglers
+from pritchel.estimators.stragglers import leave_out_stragglers
+from pritchel.estimators.variational import Ready, fit_variational
 from pritchel.estimators.warm_start import require_same_network
 from pritchel.guide.member import Member
-from pritchel.infer.members import MemberFit, fit_members
+from pritchel.infer.members import MemberFit
 from pritchel.infer.options import Options, Sampling, Training
 from pritchel.infer.sample import ChainResult, sample_members
 from pritchel.infer.trial import Execution, Stage
@@ -37,17 +38,6 @@ from pritchel.posterior.draws import max_draws
 from pritchel.posterior.noise import report_noise
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import prune
-
-
-class _Ready(NamedTuple):
-    """Rows to fit to, and all that their fit depends on."""
-
-    rows: Rows
-    standardizer: Standardizer
-    options: Options
-    seed: int
-    starts: list[Member]
-    unseen: Unseen | None
 
 
 class HorseshoeEstimator(PrunedEstimator):
@@ -110,7 +100,7 @@ class HorseshoeEstimator(PrunedEstimator):
         given = (X, y, sample_weight)
         return self._fit_rows(self._streamed(*given) if is_source(X, y) else self._tabled(*given))
 
-    def _tabled(self, X: Any, y: Any, sample_weight: Any) -> "_Ready":
+    def _tabled(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """A table, ready to be fitted to."""
         inputs, targets, weights = self._check_table(X, y, sample_weight, is_fit=True)
         options, seed = self._checked_options(inputs.shape[1]), self._seed()
@@ -122,9 +112,9 @@ class HorseshoeEstimator(PrunedEstimator):
             scale_targets=options.likelihood.kind.standardizes,
             input_limit=self.input_limit,
         )
-        return _Ready(data, standardizer, options, seed, starts, unseen)
+        return Ready(data, standardizer, options, seed, starts, unseen)
 
-    def _streamed(self, X: Any, y: Any, sample_weight: Any) -> "_Ready":
+    def _streamed(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """A source of batches, read once and ready to be fitted to."""
         kind = self.likelihood_settings().kind
         source = X if isinstance(X, ScannedBatches) else scan_batches(X, y, sample_weight, kind, self.progress)
@@ -139,29 +129,17 @@ class HorseshoeEstimator(PrunedEstimator):
         if calibration is not None:
             stream, rows = stream.leave_out(float(calibration.unseen_fraction))
             unseen = Unseen(calibration.name, rows, seed)
-        return _Ready(stream, stream.standardizer, options, seed, starts, unseen)
+        return Ready(stream, stream.standardizer, options, seed, starts, unseen)
 
-    def _fit_rows(self, ready: "_Ready") -> Self:
+    def _fit_rows(self, ready: Ready) -> Self:
         """Fit to rows, and say what it came to."""
-        rows, standardizer, options, seed, starts, unseen = ready
-        num_steps = options.fit_settings(rows.num_rows).num_steps
-        named = {"num_classes": self._num_classes(), "starts": starts}
-        with self._execution(options.num_members, num_steps, self.checkpoint) as execution:
-            fits = fit_members(rows, options, seed, **named, execution=execution)
-        if any(fit.result.status == "diverged" for fit in fits):
-            options, fits = self._begun_anew(rows, slower(options), seed, named)
-        usable = usable_fits(fits, options.num_members, num_steps, options.training.learning_rate)
-
-        def fit_anew(numbers: list[int]) -> list[MemberFit]:
-            with self._execution(len(numbers), num_steps, self.checkpoint) as execution:
-                return fit_members(rows, options, seed, **named, numbers=numbers, execution=execution)
-
+        rows, standardizer, _, seed, _, unseen = ready
+        first, options, num_left_out = fit_variational(ready, self._num_classes(), self._execution, self.checkpoint)
         data = rows.sample
-        mended = usable if starts else mend_stragglers(usable, standardizer, seed, data, fit_anew)
         vars(self).pop("prune_report_", None)
-        sampled, chains, why = self._sampled(mended, rows, options, seed)
+        sampled, chains, why = self._sampled(first, rows, options, seed)
         fits, chains = leave_out_stragglers(sampled, chains, standardizer, seed, data)
-        self.num_left_out_ = len(usable) - len(mended) + len(sampled) - len(fits)
+        self.num_left_out_ = num_left_out + len(sampled) - len(fits)
         members = [fit.member for fit in fits]
         vars(self).update(describe_fits([fit.result for fit in fits]))
         plain = Posterior(members, standardizer, seed, int(self.num_draws))
@@ -211,17 +189,6 @@ class HorseshoeEstimator(PrunedEstimator):
     def _num_classes(self) -> int:
         labels = self._labels()
         return 0 if labels is None else len(labels)
-
-    def _begun_anew(
-        self, data: Rows, options: Options, seed: int, named: dict[str, Any]
-    ) -> tuple[Options, list[MemberFit]]:
-        """All members once more, with options that may do where others did not; says so."""
-        rate = options.training.learning_rate
-        told = f"The fit diverged and was begun anew with learning_rate={rate:g}."
-        warnings.warn(told, diagnostics.FitWarning, stacklevel=4)
-        num_steps = options.fit_settings(data.num_rows).num_steps
-        with self._execution(options.num_members, num_steps) as execution:
-            return options, fit_members(data, options, seed, **named, execution=execution)
 
     def _sampled(
         self, fits: list[MemberFit], rows: Rows, options: Options, seed: int

@@ -61,7 +61,7 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     def __init__(
         self,
         *,
-        hidden: int | tuple[int, ...] = (100, 100),
+        hidden: Literal["auto"] | int | tuple[int, ...] = "auto",
         prior: str | PriorSettings = "regularized_horseshoe",
         family: str | Family = "structured",
         linear: bool = True,

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from pritchel.infer.trial import Execution, Progress, Stage
 
 SECONDS = 1.0  # between two states of a notebook's line
-DONE = {"fitting": "fitted", "sampling": "sampled"}
+DONE = {"fitting": "fitted", "fitting wider": "fitted wider", "sampling": "sampled"}
 
 
 @contextmanager
@@ -98,11 +98,11 @@ def _bars(console: Any, num_trials: int, num_steps: int, stage: Stage) -> Iterat
                 begun.add(state.trial)
                 bars.update(tasks[state.trial], total=num_steps)
             alive = "" if state.units is None else f", units {'+'.join(map(str, state.units))}"
-            measure = "ELBO" if state.stage == "fitting" else "log density"
+            measure = "log density" if stage == "sampling" else "ELBO"
             bars.update(
                 tasks[state.trial],
                 completed=state.step,
-                description=name(state.trial, state.stage),
+                description=name(state.trial, stage),
                 told=f"{measure} per row {state.elbo:.3f}{alive}",
             )
 

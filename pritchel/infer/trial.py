@@ -45,7 +45,7 @@ class Trial(NamedTuple):
     number: int = 0  # of the member that it is of
 
 
-Stage = Literal["reading", "fitting", "sampling"]
+Stage = Literal["reading", "fitting", "fitting wider", "sampling"]
 
 
 class Progress(NamedTuple):
