@@ -59,16 +59,18 @@ def check_pair(name: str, value: Any, meaning: str) -> tuple[float, float]:
     return float(value[0]), float(value[1])
 
 
-def check_widths(value: Any) -> tuple[int, ...]:
-    """Hidden units a layer: one or more positive integers."""
+def check_widths(value: Any, auto: tuple[int, ...]) -> tuple[int, ...]:
+    """Hidden units a layer: one or more positive integers, or what "auto" stands for."""
+    if isinstance(value, str) and value == "auto":
+        return auto
     widths = (value,) if isinstance(value, numbers.Integral) else value
     is_list = isinstance(widths, (tuple, list, np.ndarray)) and len(widths) > 0
     if not is_list or any(
         isinstance(width, bool) or not isinstance(width, numbers.Integral) or width < 1 for width in widths
     ):
         raise ValueError(
-            f"hidden must be positive integers, one a hidden layer, as in (50,) or (100, 100); got {value!r}. "
-            "Drop empty layers or give them units."
+            "hidden must be 'auto' or positive integers, one a hidden layer, as in (50,) or (100, 100); "
+            f"got {value!r}. Drop empty layers or give them units."
         )
     return tuple(int(width) for width in widths)
 

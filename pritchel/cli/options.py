@@ -44,7 +44,9 @@ def _yes_no_auto(text: str) -> Any:
 NETWORK, PRIOR, TRAINING, SAMPLING = "Network and posterior", "Priors", "Training", "Sampling"
 CALIBRATION = "Calibration"
 ESTIMATOR_OPTIONS = (
-    EstimatorOption("hidden", _numbers, "Units offered in each hidden layer, as in 100,100.", NETWORK),
+    EstimatorOption(
+        "hidden", _count_or_auto, "Units offered in each hidden layer, as in 100,100; auto: 100,100, or more.", NETWORK
+    ),
     EstimatorOption("family", str, "structured, semi_structured, factorized, tied or vmg.", NETWORK),
     EstimatorOption("family__rank", int, "Rank of the low-rank part of the covariance.", NETWORK),
     EstimatorOption("family__unit_norm", bool, "Divide the covariance vectors by their norms.", NETWORK),

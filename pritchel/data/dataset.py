@@ -1,20 +1,65 @@
 """A table ready for training: distinct weighted rows, standardized."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pritchel.data.passes import TablePasses, TablePosition
+
 
 class Dataset(NamedTuple):
-    """Standardized rows in float32; each row counts `weights` times."""
+    """Standardized rows in float32; each row counts `weights` times. In the words of `Rows`: a table in memory."""
 
     inputs: np.ndarray  # (rows, features)
     targets: np.ndarray  # (rows, outputs)
     weights: np.ndarray  # (rows,)
 
-    def take(self, rows: np.ndarray) -> "Dataset":
+    def take(self, rows: np.ndarray | slice) -> "Dataset":
         """Some of the rows."""
         return Dataset(*(part[rows] for part in self))
+
+    @property
+    def num_rows(self) -> int:
+        """How many there are."""
+        return len(self.inputs)
+
+    @property
+    def num_features(self) -> int:
+        """Inputs of each."""
+        return self.inputs.shape[1]
+
+    @property
+    def num_targets(self) -> int:
+        """Targets of each."""
+        return self.targets.shape[1]
+
+    @property
+    def table(self) -> "Dataset":
+        """All of them."""
+        return self
+
+    @property
+    def sample(self) -> "Dataset":
+        """All of them."""
+        return self
+
+    def whole(self) -> "Dataset":
+        """All of them."""
+        return self
+
+    def passes(self, seed: np.random.SeedSequence, state: TablePosition | None = None) -> TablePasses:
+        """Shuffled passes from the start, or from where others stood."""
+        return TablePasses(self, seed, state)
+
+    def set_aside(self, fraction: float, seed: int) -> tuple["Dataset", "Dataset"]:
+        """The rows without a part of them, and that part, by the seed."""
+        num_aside = int(np.ceil(fraction * self.num_rows))
+        order = np.random.default_rng(np.random.SeedSequence((seed, 2))).permutation(self.num_rows)
+        return self.take(np.sort(order[num_aside:])), self.take(np.sort(order[:num_aside]))
+
+    def mark(self) -> Any:
+        """The rows themselves."""
+        return tuple(self)
 
 
 class Table(NamedTuple):
@@ -24,7 +69,7 @@ class Table(NamedTuple):
     targets: np.ndarray  # (rows, outputs)
     weights: np.ndarray  # (rows,)
 
-    def take(self, rows: np.ndarray) -> "Table":
+    def take(self, rows: np.ndarray | slice) -> "Table":
         """Some of the rows."""
         return Table(*(part[rows] for part in self))
 
@@ -83,9 +128,12 @@ def _location_scale(columns: np.ndarray, weights: np.ndarray) -> tuple[np.ndarra
     if not np.isfinite(scale).all():  # squares of 1e300
         largest = np.maximum(np.abs(columns - mean).max(0), 1.0)
         scale = np.where(np.isfinite(scale), scale, largest * np.sqrt(share @ ((columns - mean) / largest) ** 2))
-    # A spread within rounding of the mean is a constant column, not a signal to blow up.
-    is_constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
-    return mean, np.where(is_constant, 1.0, scale)
+    return mean, usable_scale(mean, scale, columns.min(0) == columns.max(0))
+
+
+def usable_scale(mean: np.ndarray, scale: np.ndarray, is_constant: np.ndarray) -> np.ndarray:
+    """The scale, or 1 for constant columns: also those whose spread is within rounding of the mean, and no signal."""
+    return np.where(is_constant | (scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)), 1.0, scale)
 
 
 def distinct_rows(inputs: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None = None) -> Table:

@@ -1,6 +1,5 @@
-"""What the estimators share: from a checked table to fitted members, and pruning."""
+"""What the estimators share: from a checked table, or batches, to fitted members."""
 
-import copy
 import os
 import warnings
 from abc import abstractmethod
@@ -10,20 +9,23 @@ from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from pritchel import checks
-from pritchel.data.dataset import Dataset, Standardizer, distinct_rows, prepare
+from pritchel.data.dataset import Standardizer, distinct_rows, prepare
+from pritchel.data.passes import Rows
 from pritchel.data.split import Unseen, leave_out
-from pritchel.estimators.fitted import FittedEstimator
-from pritchel.estimators.outcome import collapse, describe_fits, slower, usable_fits, warn_of_chains, warn_of_limits
+from pritchel.estimators.batches import is_source
+from pritchel.estimators.outcome import collapse, describe_fits, warn_of_chains, warn_of_limits
 from pritchel.estimators.progress import progress_display
+from pritchel.estimators.pruning import PrunedEstimator
 from pritchel.estimators.remarks import table_remarks
-from pritchel.estimators.stragglers import leave_out_stragglers, mend_stragglers
+from pritchel.estimators.scanned import ScannedBatches, scan_batches, streamed_options
+from pritchel.estimators.stragglers import leave_out_stragglers
+from pritchel.estimators.variational import Ready, fit_variational
 from pritchel.estimators.warm_start import require_same_network
 from pritchel.guide.member import Member
-from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
-from pritchel.infer.members import MemberFit, fine_tune_members, fit_members
+from pritchel.infer.members import MemberFit
 from pritchel.infer.options import Options, Sampling, Training
 from pritchel.infer.sample import ChainResult, sample_members
 from pritchel.infer.trial import Execution, Stage
@@ -35,11 +37,11 @@ from pritchel.posterior.convergence import report_sampling
 from pritchel.posterior.draws import max_draws
 from pritchel.posterior.noise import report_noise
 from pritchel.posterior.predict import Posterior
-from pritchel.posterior.prune import PruneReport, PruneReports, prune
+from pritchel.posterior.prune import prune
 
 
-class HorseshoeEstimator(FittedEstimator):
-    """From a table to a fitted posterior, and to a smaller one; subclasses say what targets are."""
+class HorseshoeEstimator(PrunedEstimator):
+    """From rows to a fitted posterior; subclasses say what targets are."""
 
     hidden: Any
     prior: Any
@@ -87,15 +89,21 @@ class HorseshoeEstimator(FittedEstimator):
             sampling=self.sampling,
         )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to a table. A row of weight two counts as two rows; Ctrl-C keeps what is fitted so far."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to a table, or to a source of rows that is read in batches and need not fit into memory.
+
+        A row of weight two counts as two rows; Ctrl-C keeps what is fitted so far. A source is an object that gives
+        batches (X, y) or (X, y, weight) each time that it is iterated over; or a folder, a pattern or a list of Parquet
+        files, a pyarrow dataset, a polars lazy frame, a Dask data frame or a Ray dataset: y, and sample_weight if
+        there is one, are then names of columns.
+        """
+        given = (X, y, sample_weight)
+        return self._fit_rows(self._streamed(*given) if is_source(X, y) else self._tabled(*given))
+
+    def _tabled(self, X: Any, y: Any, sample_weight: Any) -> Ready:
+        """A table, ready to be fitted to."""
         inputs, targets, weights = self._check_table(X, y, sample_weight, is_fit=True)
-        options = self.options()
-        checks.check_integer("num_draws", self.num_draws, at_least=1)
-        checks.check_number("num_draws", self.num_draws, at_most=max_draws((inputs.shape[1], *options.hidden, 1)))
-        if self.input_limit is not None:
-            checks.check_number("input_limit", self.input_limit, at_least=1)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        options, seed = self._checked_options(inputs.shape[1]), self._seed()
         starts, standardizer = self._warm_start(targets.shape[1], options)
         rows, unseen = self._split((inputs, targets, weights), seed, goes_on=bool(starts))
         data, standardizer = prepare(
@@ -104,23 +112,34 @@ class HorseshoeEstimator(FittedEstimator):
             scale_targets=options.likelihood.kind.standardizes,
             input_limit=self.input_limit,
         )
-        num_steps = options.fit_settings(len(data.inputs)).num_steps
-        named = {"num_classes": self._num_classes(), "starts": starts}
-        with self._execution(options.num_members, num_steps, self.checkpoint) as execution:
-            fits = fit_members(data, options, seed, **named, execution=execution)
-        if any(fit.result.status == "diverged" for fit in fits):
-            options, fits = self._begun_anew(data, slower(options), seed, named)
-        usable = usable_fits(fits, options.num_members, num_steps, options.training.learning_rate)
+        return Ready(data, standardizer, options, seed, starts, unseen)
 
-        def fit_anew(numbers: list[int]) -> list[MemberFit]:
-            with self._execution(len(numbers), num_steps, self.checkpoint) as execution:
-                return fit_members(data, options, seed, **named, numbers=numbers, execution=execution)
+    def _streamed(self, X: Any, y: Any, sample_weight: Any) -> Ready:
+        """A source of batches, read once and ready to be fitted to."""
+        kind = self.likelihood_settings().kind
+        source = X if isinstance(X, ScannedBatches) else scan_batches(X, y, sample_weight, kind, self.progress)
+        options, seed = streamed_options(self._checked_options(source.num_features), self), self._seed()
+        self._know_features(source)
+        codes = self._know_targets(source)
+        starts, standardizer = self._warm_start(source.num_targets, options)
+        stream = source.stream(standardizer, self.input_limit, options.training.buffer_rows, codes)
+        for remark in table_remarks(*stream.known.table[:2], kind):
+            warnings.warn(remark, diagnostics.FitWarning, stacklevel=4)
+        calibration, unseen = self.calibration_settings(), None
+        if calibration is not None:
+            stream, rows = stream.leave_out(float(calibration.unseen_fraction))
+            unseen = Unseen(calibration.name, rows, seed)
+        return Ready(stream, stream.standardizer, options, seed, starts, unseen)
 
-        mended = usable if starts else mend_stragglers(usable, standardizer, seed, data, fit_anew)
+    def _fit_rows(self, ready: Ready) -> Self:
+        """Fit to rows, and say what it came to."""
+        rows, standardizer, _, seed, _, unseen = ready
+        first, options, num_left_out = fit_variational(ready, self._num_classes(), self._execution, self.checkpoint)
+        data = rows.sample
         vars(self).pop("prune_report_", None)
-        sampled, chains, why = self._sampled(mended, data, options, seed)
+        sampled, chains, why = self._sampled(first, rows, options, seed)
         fits, chains = leave_out_stragglers(sampled, chains, standardizer, seed, data)
-        self.num_left_out_ = len(usable) - len(mended) + len(sampled) - len(fits)
+        self.num_left_out_ = num_left_out + len(sampled) - len(fits)
         members = [fit.member for fit in fits]
         vars(self).update(describe_fits([fit.result for fit in fits]))
         plain = Posterior(members, standardizer, seed, int(self.num_draws))
@@ -130,8 +149,31 @@ class HorseshoeEstimator(FittedEstimator):
         warn_of_chains(self.sampling_report_)
         warn_of_limits(self, float(data.weights.sum()))
         self.noise_report_ = report_noise(self.posterior_, data)
-        self.is_collapsed_ = collapse(plain, data, options, seed, may_refit="interrupted" not in self.status_)
+        self.is_collapsed_ = collapse(plain, rows, options, seed, may_refit="interrupted" not in self.status_)
         return self
+
+    def _checked_options(self, num_features: int) -> Options:
+        """All options, for inputs of so many columns."""
+        options = self.options()
+        checks.check_integer("num_draws", self.num_draws, at_least=1)
+        checks.check_number("num_draws", self.num_draws, at_most=max_draws((num_features, *options.hidden, 1)))
+        if self.input_limit is not None:
+            checks.check_number("input_limit", self.input_limit, at_least=1)
+        return options
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _know_features(self, source: ScannedBatches) -> None:
+        """Learn of a source how many inputs there are, and their names."""
+        self.n_features_in_ = source.num_features
+        vars(self).pop("feature_names_in_", None)
+        if source.names is not None:
+            self.feature_names_in_ = np.asarray(source.names, object)
+
+    def _know_targets(self, source: ScannedBatches) -> np.ndarray | None:
+        """Learn of a source what its targets are; the numbers of classes that it met in another order."""
+        self.is_single_target_ = source.is_single_target
 
     def _split(self, table: Any, seed: int, goes_on: bool) -> tuple[Any, Unseen | None]:
         """The rows to fit to, and those that calibration keeps from the fit; a fit that goes on keeps them too."""
@@ -148,19 +190,8 @@ class HorseshoeEstimator(FittedEstimator):
         labels = self._labels()
         return 0 if labels is None else len(labels)
 
-    def _begun_anew(
-        self, data: Dataset, options: Options, seed: int, named: dict[str, Any]
-    ) -> tuple[Options, list[MemberFit]]:
-        """All members once more, with options that may do where others did not; says so."""
-        rate = options.training.learning_rate
-        told = f"The fit diverged and was begun anew with learning_rate={rate:g}."
-        warnings.warn(told, diagnostics.FitWarning, stacklevel=3)
-        num_steps = options.fit_settings(len(data.inputs)).num_steps
-        with self._execution(options.num_members, num_steps) as execution:
-            return options, fit_members(data, options, seed, **named, execution=execution)
-
     def _sampled(
-        self, fits: list[MemberFit], data: Dataset, options: Options, seed: int
+        self, fits: list[MemberFit], rows: Rows, options: Options, seed: int
     ) -> tuple[list[MemberFit], list[ChainResult], str]:
         """The fits with their members pruned and sampled, where that is the inference chosen, their chains, and why.
 
@@ -168,6 +199,8 @@ class HorseshoeEstimator(FittedEstimator):
         """
         if "interrupted" in {fit.result.status for fit in fits}:
             return fits, [], "the fit was interrupted"
+        if (data := rows.table) is None:
+            return fits, [], "chains need all rows in memory, and these came in batches"
         members = [prune(fit.member) if fit.member.guide.has_unit_scales() else fit.member for fit in fits]
         num_weights = max(member.guide.num_weights for member in members)
         plan, why = options.sampling_plan(len(data.inputs), num_weights, int(self.num_draws))
@@ -187,54 +220,6 @@ class HorseshoeEstimator(FittedEstimator):
             if member.draws is not None
         ]
         return [fit for fit, _ in sampled], [chain for _, chain in sampled], why
-
-    def prune(
-        self,
-        threshold: float = THRESHOLD,
-        probability: float = PROBABILITY,
-        fine_tune_steps: int = 0,
-        *,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """A new fitted estimator without the units whose scale is below a threshold with more than some probability.
-
-        `fine_tune_steps` more steps then move the weight means alone. They use the rows of the fit, which an estimator
-        remembers until it is pickled; afterwards give them as X and y. The outcome is in `prune_report_`.
-        """
-        check_is_fitted(self)
-        checks.check_number("threshold", threshold, above=0)
-        checks.check_number("probability", probability, above=0, at_most=1)
-        checks.check_integer("fine_tune_steps", fine_tune_steps, at_least=0)
-        if fine_tune_steps and self.posterior_.members[0].draws is not None:
-            raise ValueError(
-                "fine_tune_steps moves the means of a variational fit, and this one was sampled: its draws need no "
-                "tuning. Leave fine_tune_steps out, or fit with inference='variational'."
-            )
-        members = [prune(member, threshold, probability) for member in self.posterior_.members]
-        if fine_tune_steps:
-            members = self._fine_tune(members, fine_tune_steps, self._tuning_data(X, y, sample_weight))
-        smaller = copy.copy(self)
-        smaller._train_data = getattr(self, "_train_data", None)  # a copy leaves them behind, as a pickle does
-        smaller.posterior_ = self.posterior_.replace_members(members)
-        smaller.prune_report_ = PruneReports(
-            PruneReport(member.offered, tuple(map(len, member.kept)), threshold, probability) for member in members
-        )
-        is_linear = self.linear and not self.is_collapsed_ and threshold <= THRESHOLD  # which is an answer
-        if any(0 in report.kept for report in smaller.prune_report_) and not is_linear:
-            rest = "its linear path" if self.linear else "the constant in its output layer"
-            warnings.warn(
-                f"Pruning left a hidden layer with no unit, so the network is now {rest}. If that is not what the data "
-                "say, lower the threshold or look at is_collapsed_.",
-                diagnostics.FitWarning,
-                stacklevel=2,
-            )
-        return smaller
-
-    def __getstate__(self):
-        state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in ("_train_data", "_worth")}
 
     def _check_table(
         self, X: Any, y: Any, sample_weight: Any, is_fit: bool
@@ -256,7 +241,7 @@ class HorseshoeEstimator(FittedEstimator):
         for name, table in (("X", inputs), ("y", targets)):
             checks.check_magnitude(name, table)
         for remark in table_remarks(inputs, targets, self.likelihood_settings().kind):
-            warnings.warn(remark, diagnostics.FitWarning, stacklevel=3)
+            warnings.warn(remark, diagnostics.FitWarning, stacklevel=4)
         if weights is not None:
             checks.check_weights(weights)
         return np.ascontiguousarray(inputs), targets, weights
@@ -271,22 +256,3 @@ class HorseshoeEstimator(FittedEstimator):
         folder = None if checkpoint is None else Path(checkpoint)
         execution = Execution(num_at_once(self.n_jobs), None, folder)
         return progress_display(self.progress, num_fits, num_steps, execution, stage)
-
-    def _tuning_data(self, X: Any, y: Any, sample_weight: Any) -> Dataset:
-        if X is not None:
-            table = self._check_table(X, y, sample_weight, is_fit=False)
-            return prepare(*table, standardizer=self.posterior_.standardizer)[0]
-        data = getattr(self, "_train_data", None)
-        if data is None:
-            raise ValueError(
-                "fine_tune_steps needs the training rows, which are not part of a pickled or loaded estimator: "
-                "call prune(..., X=X, y=y)."
-            )
-        return data
-
-    def _fine_tune(self, members: list[Member], num_steps: int, data: Dataset) -> list[Member]:
-        options = self.options()
-        with self._execution(len(members), num_steps) as execution:
-            fits = fine_tune_members(members, data, options, self.posterior_.seed, num_steps, execution)
-        usable = usable_fits(fits, len(members), num_steps, options.training.learning_rate)
-        return [fit.member for fit in usable]

@@ -61,7 +61,7 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     def __init__(
         self,
         *,
-        hidden: int | tuple[int, ...] = (100, 100),
+        hidden: Literal["auto"] | int | tuple[int, ...] = "auto",
         prior: str | PriorSettings = "regularized_horseshoe",
         family: str | Family = "structured",
         linear: bool = True,
@@ -172,6 +172,11 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
             shown = f"{known}" if len(known) <= MAX_SHOWN else f"{len(known):,} others, such as {known[:MAX_SHOWN]}"
             raise ValueError(f"y holds {wrong!r}, a class that the fit has not seen; it knows {shown}.")
         return index.astype(np.float64)[:, None]
+
+    def _know_targets(self, source: Any) -> np.ndarray:
+        known = self.classes_ if self.warm_start and hasattr(self, "posterior_") else None
+        self.classes_, codes = source.classes(known)
+        return codes
 
     def _row_weights(self, y: Any, weights: np.ndarray | None) -> np.ndarray | None:
         if self.class_weight is None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pritchel.data.dataset import Dataset
+from pritchel.data.passes import Rows
 from pritchel.estimators.fitted import FittedEstimator
 from pritchel.infer.members import MemberFit, fit_members, hold_out
 from pritchel.infer.options import Options
@@ -18,7 +19,7 @@ from pritchel.posterior.predict import Posterior
 MAX_COLLAPSE_ROWS = 400
 BY_HEART = 0.5  # of the noise's variance: less is left of rows that are known by heart
 STEPS_TO_KNOW, JUDGE_STEPS = 1000, 2000  # before it can know anything by heart; of the further fit
-TO_CALLER_OF_FIT = 3  # stack levels from here
+TO_CALLER_OF_FIT = 4  # stack levels from here
 
 
 def usable_fits(fits: list[MemberFit], num_asked: int, num_steps: int, learning_rate: float) -> list[MemberFit]:
@@ -57,7 +58,7 @@ def usable_fits(fits: list[MemberFit], num_asked: int, num_steps: int, learning_
 def warn_of_chains(report: SamplingReport) -> None:
     """Say what is wrong with the chains, where something is."""
     if report.complaint is not None:
-        warnings.warn(report.complaint, FitWarning, stacklevel=3)
+        warnings.warn(report.complaint, FitWarning, stacklevel=TO_CALLER_OF_FIT)
 
 
 def warn_of_limits(fitted: FittedEstimator, num_rows: float) -> None:
@@ -67,7 +68,7 @@ def warn_of_limits(fitted: FittedEstimator, num_rows: float) -> None:
     is_sampled = bool(fitted.sampling_report_.chains)
     for remark in (fitted.width_remark_, None if is_sampled else rising_remark(fitted.elbo_, num_rows)):
         if remark is not None:
-            warnings.warn(remark, FitWarning, stacklevel=3)
+            warnings.warn(remark, FitWarning, stacklevel=TO_CALLER_OF_FIT)
 
 
 def _num_steps(result: FitResult) -> int:
@@ -86,13 +87,13 @@ def describe_fits(results: list[FitResult]) -> dict[str, Any]:
     }
 
 
-def collapse(posterior: Posterior, data: Dataset, options: Options, seed: int, *, may_refit: bool) -> bool:
+def collapse(posterior: Posterior, fitted: Rows, options: Options, seed: int, *, may_refit: bool) -> bool:
     """Whether the fit predicts no better than a constant does; warns where it is so.
 
     Of rows that it was not fitted to, where early stopping kept some, or where it may know its own by heart: then one
     more member is fitted, briefly, without a fifth of them. Chains do not learn noise by heart.
     """
-    _, unseen = hold_out(data, options, seed)
+    data, (_, unseen) = fitted.sample, hold_out(fitted, options, seed)
     rows = _at_most(data if unseen is None else unseen, MAX_COLLAPSE_ROWS)
     judged = _judge(posterior, rows)
     may_refit = may_refit and unseen is None and posterior.members[0].draws is None

@@ -14,7 +14,7 @@ from pritchel.infer.trial import Execution, Progress, Stage
 from pritchel.jobs import is_elsewhere
 
 SECONDS = 1.0  # between two states of a notebook's line
-DONE = {"fitting": "fitted", "sampling": "sampled"}
+DONE = {"fitting": "fitted", "fitting wider": "fitted wider", "sampling": "sampled"}
 
 
 @contextmanager
@@ -44,6 +44,28 @@ def progress_display(
             yield execution._replace(on_progress=line.update)
     else:
         yield execution
+
+
+@contextmanager
+def reading_display(
+    progress: bool | Callable[[Progress], None], num_rows: int | None
+) -> Iterator[Callable[[int], None] | None]:
+    """Somebody to tell how many rows have been read, of so many, where that is known; None: nobody."""
+    if callable(progress):
+        yield lambda done: progress(Progress(0, done, num_rows or 0, float("nan"), None, "reading"))
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not (progress and console.is_terminal):
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    with Bars(TextColumn("reading rows"), BarColumn(), MofNCompleteColumn(), console=console, transient=True) as bars:
+        task = bars.add_task("", total=num_rows)
+        yield lambda done: bars.update(task, completed=done)
 
 
 def is_notebook() -> bool:
@@ -83,7 +105,7 @@ def _bars(console: Any, num_trials: int, num_steps: int, stage: Stage) -> Iterat
             if state.trial not in begun:
                 begun.add(state.trial)
                 bars.update(tasks[state.trial], total=num_steps)
-            doing = name(state.trial, state.stage)
+            doing = name(state.trial, stage)
             bars.update(tasks[state.trial], completed=state.step, description=doing, told=_told(state))
 
         yield update

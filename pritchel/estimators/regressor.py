@@ -32,8 +32,8 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
 
     Parameters
     ----------
-    hidden : int or tuple of ints
-        Units offered in each hidden layer. Offer many: unused ones are switched off.
+    hidden : "auto", int or tuple of ints
+        Units offered in each hidden layer. "auto": 100 in each of two, more where one ends nearly full.
     prior : str or PriorSettings
         :class:`~pritchel.RegularizedHorseshoe`, :class:`~pritchel.Horseshoe` or :class:`~pritchel.GaussianPrior`, or
         "regularized_horseshoe", "horseshoe", "gaussian" for their defaults.
@@ -121,7 +121,7 @@ class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
     def __init__(
         self,
         *,
-        hidden: int | tuple[int, ...] = (100, 100),
+        hidden: Literal["auto"] | int | tuple[int, ...] = "auto",
         prior: str | PriorSettings = "regularized_horseshoe",
         likelihood: str | LikelihoodSettings = "auto",
         family: str | Family = "structured",

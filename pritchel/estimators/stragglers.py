@@ -54,7 +54,7 @@ def mend_stragglers(
         f"{_of(behind, told)} Fitted anew from other starts, {len(fresh)} of {len(behind)} came up to the rest"
         + (f"; the mixture is of {len(kept)} instead of {len(fits)}." if len(kept) < len(fits) else "."),
         FitWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     return [tried[index] for index in kept]
 
@@ -76,7 +76,7 @@ def leave_out_stragglers(
         f"{_of(behind, told)} The mixture is of the other {len(fits) - len(behind)}. Longer chains may help "
         "(sampling__num_warmup), or another random_state.",
         FitWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     kept = [index for index in range(len(fits)) if index not in behind]
     return [fits[index] for index in kept], [chains[index] for index in kept]

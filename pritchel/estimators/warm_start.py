@@ -8,7 +8,8 @@ def require_same_network(posterior: Posterior, num_features: int, num_targets: i
     """Raise a ValueError, with the way out, where the options of a fit ask for another network than was fitted."""
     members, known_targets = posterior.members, len(posterior.standardizer.target_mean)
     before = (members[0].guide.widths[0], known_targets, len(members), members[0].offered)
-    now = (num_features, num_targets, options.num_members, options.hidden)
+    hidden = members[0].offered if options.grows else options.hidden
+    now = (num_features, num_targets, options.num_members, hidden)
     if before != now:
         raise ValueError(
             f"warm_start goes on from a fit with (features, targets, members, hidden) = {before}; this one has "

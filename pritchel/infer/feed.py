@@ -33,33 +33,32 @@ def normals(rng: np.random.Generator, shapes: Any, num_steps: int, num_filled: i
 class FeedState(NamedTuple):
     """Where the passes over the rows and the noise stand."""
 
-    batch_rng: str
+    rows: Any  # a position of the rows' own kind
     noise_rng: str
-    order: np.ndarray
 
 
 class Feed:
     """What each chunk of steps is given.
 
-    The compiled function sees fixed shapes only: a table no larger than a batch is padded with rows of weight zero
-    and used whole at every step; a larger one is read in shuffled passes that run on into each other.
+    The compiled function sees fixed shapes only: rows no more than a batch are padded with others of weight zero and
+    used whole at every step; more are read in shuffled passes that run on into each other.
     """
 
     def __init__(self, trial: Trial, settings: FitSettings, guide: NetworkGuide, state: FeedState | None = None):
         """For the guide as it stands; from the start, or from where another feed stood."""
-        self.data, self.settings = trial.data, settings
-        self.num_rows = len(trial.data.inputs)
+        data, self.settings = trial.data, settings
+        self.num_rows = data.num_rows
         self.batch_rows = min(settings.batch_size, 1 << (self.num_rows - 1).bit_length())
-        self.batch_rng, self.noise_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(trial.seed).spawn(2))
+        rows_seed, noise_seed = np.random.SeedSequence(trial.seed).spawn(2)
+        self.whole = data.whole() if self.num_rows <= self.batch_rows else None
+        self.passes = data.passes(rows_seed, None if state is None else state.rows)
+        self.noise_rng = np.random.default_rng(noise_seed)
         shapes = pass_noise_shapes(trial.guide, self.batch_rows, settings.objective)
         noise_floats = sum(leaf.size for leaf in jax.tree.leaves(shapes))
-        floats = self.batch_rows * sum(part.shape[-1] for part in self.data[:2]) + noise_floats
+        floats = self.batch_rows * (data.num_features + data.num_targets) + noise_floats
         self.chunk_steps = int(np.clip(MAX_CHUNK_FLOATS // floats, 1, MAX_CHUNK_STEPS))
-        self.order = np.empty(0, np.intp)
         if state is not None:
-            self.batch_rng.bit_generator.state = json.loads(state.batch_rng)
             self.noise_rng.bit_generator.state = json.loads(state.noise_rng)
-            self.order = state.order
         self.make_noise_for(guide)
 
     def make_noise_for(self, guide: NetworkGuide) -> None:
@@ -69,29 +68,24 @@ class Feed:
     @property
     def state(self) -> FeedState:
         """Where it stands."""
-        batch_rng, noise_rng = (json.dumps(rng.bit_generator.state) for rng in (self.batch_rng, self.noise_rng))
-        return FeedState(batch_rng, noise_rng, self.order)
+        return FeedState(self.passes.state, json.dumps(self.noise_rng.bit_generator.state))
 
-    def _rows(self, count: int) -> np.ndarray:
-        while len(self.order) < count:
-            self.order = np.concatenate([self.order, self.batch_rng.permutation(self.num_rows)])
-        rows, self.order = self.order[:count], self.order[count:]
-        return rows
+    def _batch(self, num_filled: int) -> Batch:
+        """The rows of a chunk, a batch a step; those of steps that are never run hold nothing."""
+        if self.whole is not None:
+            pad = [(0, self.batch_rows - self.num_rows), (0, 0)]
+            padded = (np.pad(part, pad[: part.ndim]) for part in self.whole)
+            return Batch(*(np.broadcast_to(part, (self.chunk_steps, *part.shape)) for part in padded))
+        rows = self.passes.take(num_filled * self.batch_rows)
+        by_step = (part.reshape(num_filled, self.batch_rows, *part.shape[1:]) for part in rows)
+        unused = [(0, self.chunk_steps - num_filled), (0, 0), (0, 0)]
+        return Batch(*(np.pad(part, unused[: part.ndim]) for part in by_step))
 
     def chunk(self, start: int) -> tuple[Steps, int]:
         """The inputs of the chunk that begins at step `start`, and how many of its steps are real."""
-        settings, rows = self.settings, self.batch_rows
+        settings = self.settings
         num_filled = min(self.chunk_steps, settings.num_steps - start)
-        index = np.zeros((self.chunk_steps, rows), np.intp)
-        is_whole = self.num_rows <= rows
-        if is_whole:
-            index[:, : self.num_rows] = np.arange(self.num_rows)
-        else:
-            index[:num_filled] = self._rows(num_filled * rows).reshape(num_filled, rows)
-        weights = self.data.weights[index]
-        if is_whole:
-            weights[:, self.num_rows :] = 0
-        batch = Batch(self.data.inputs[index], self.data.targets[index], weights)
+        batch = self._batch(num_filled)
         step = start + np.arange(self.chunk_steps)
         progress = np.minimum(step / settings.num_steps, 1.0)
         rate = settings.learning_rate * (0.5 * (1 + np.cos(np.pi * progress)) if settings.schedule == "cosine" else 1.0)

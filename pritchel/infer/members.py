@@ -1,4 +1,4 @@
-"""From a table to fitted networks: a pure function of data, options and seed that knows no estimator."""
+"""From rows to fitted networks: a pure function of data, options and seed that knows no estimator."""
 
 import threading
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pritchel.data.dataset import Dataset
+from pritchel.data.passes import Rows
 from pritchel.guide.member import Member
 from pritchel.guide.network import start_guide, trained_mask, weight_mean_mask
 from pritchel.infer.checkpoint import Checkpoint, fingerprint
@@ -29,7 +30,7 @@ class MemberFit(NamedTuple):
 
 
 def fit_members(
-    data: Dataset,
+    data: Rows,
     options: Options,
     seed: int,
     *,
@@ -38,24 +39,24 @@ def fit_members(
     numbers: Sequence[int] | None = None,
     execution: Execution = Execution(),  # noqa: B008 - an immutable value
 ) -> list[MemberFit]:
-    """Fit `options.num_members` networks to a standardized table, each from its own random start.
+    """Fit `options.num_members` networks to standardized rows, each from its own random start.
 
     With `starts` each goes on from one of those, with no second warm-up. `numbers` are of the random starts: 0, 1, ...
     by default. An interrupt leaves fewer than were asked for.
     """
-    settings = options.fit_settings(len(data.inputs))
+    settings = options.fit_settings(data.num_rows)
     if starts:
         settings = settings._replace(kl_warmup=0.0)
     train, held_out = hold_out(data, options, seed)
-    num_features, num_targets = data.inputs.shape[1], data.targets.shape[1]
+    known = train.sample
     trials, before = [], []
     for index in range(options.num_members) if numbers is None else numbers:
-        model = options.model(LikelihoodStart(train.targets, train.weights, num_classes))
+        model = options.model(LikelihoodStart(known.targets, known.weights, num_classes))
         if starts:
             start = starts[index]._replace(model=model, draws=None)
         else:
             rng = np.random.default_rng(np.random.SeedSequence((seed, index, 0)))
-            guide = start_guide(model, options.hidden, options.family, num_features, num_targets, rng)
+            guide = start_guide(model, options.hidden, options.family, data.num_features, data.num_targets, rng)
             start = Member.unpruned(model, guide)
         before.append(start)
         trainable = trained_mask(model, start.guide)
@@ -82,20 +83,18 @@ def fine_tune_members(
     return _run(members, trials, settings, execution)
 
 
-def hold_out(data: Dataset, options: Options, seed: int) -> tuple[Dataset, Dataset | None]:
+def hold_out(data: Rows, options: Options, seed: int) -> tuple[Rows, Dataset | None]:
     """Rows to train on, and those that early stopping looks at."""
     training = options.training
     if not training.early_stopping:
         return data, None
-    num_rows = len(data.inputs)
-    num_held = int(np.ceil(training.validation_fraction * num_rows))
-    if num_rows - num_held < 2:
+    train, held_out = data.set_aside(training.validation_fraction, seed)
+    if train.num_rows < 2:
         raise ValueError(
-            f"early_stopping needs at least two rows left to train on; {num_rows} distinct rows less "
-            f"validation_fraction={training.validation_fraction} leave {num_rows - num_held}."
+            f"early_stopping needs at least two rows left to train on; {data.num_rows} distinct rows less "
+            f"validation_fraction={training.validation_fraction} leave {train.num_rows}."
         )
-    order = np.random.default_rng(np.random.SeedSequence((seed, 2))).permutation(num_rows)
-    return data.take(np.sort(order[num_held:])), data.take(np.sort(order[:num_held]))
+    return train, held_out
 
 
 def _run(before: Sequence[Member], trials: list[Trial], settings: FitSettings, execution: Execution) -> list[MemberFit]:
@@ -116,7 +115,7 @@ def _checkpoints(folder: Path, trials: list[Trial], settings: FitSettings) -> li
     """A file a member, marked with a digest of all that its fit depends on."""
     checkpoints, is_told = [], threading.Event()
     for trial in trials:
-        parts = [trial.model, trial.guide, tuple(trial.data), tuple(trial.held_out or ()), trial.trainable]
+        parts = [trial.model, trial.guide, trial.data.mark(), tuple(trial.held_out or ()), trial.trainable]
         mark = fingerprint(parts, settings, trial.seed, len(trials))
         checkpoints.append(Checkpoint(folder / f"member-{trial.number + 1}.safetensors", mark, is_told))
     return checkpoints

@@ -1,6 +1,7 @@
 """Everything a fit depends on besides its table and seed, checked once."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,8 @@ from pritchel.model.likelihoods import LikelihoodSettings, LikelihoodStart
 from pritchel.model.network import ACTIVATIONS, Activation, Model
 from pritchel.model.priors import PRIORS, Prior
 from pritchel.settings import Settings, of_kind
+
+FIRST_OFFER = (100, 100)  # units, where the width is left open
 
 
 def default_steps(num_rows: int, is_sampled: bool = False) -> tuple[int, int]:
@@ -59,6 +62,8 @@ class Training(Settings):
         How many rows early stopping holds out.
     patience : int
         Checks without gain before it stops.
+    buffer_rows : "auto" or int
+        Rows that each member has in memory, and shuffles, of a source that is read in batches; "auto": 48 MB of them.
 
     Examples
     --------
@@ -80,10 +85,11 @@ class Training(Settings):
     early_stopping: bool = False
     validation_fraction: float = 0.1
     patience: int = 5
+    buffer_rows: Literal["auto"] | int = "auto"
 
     def check(self) -> None:
         """Raise a ValueError that says what was wanted for the first value that is not."""
-        for name in ("num_steps", "batch_size"):
+        for name in ("num_steps", "batch_size", "buffer_rows"):
             if isinstance(value := getattr(self, name), str):
                 checks.check_choice(name, value, ("auto",))
             else:
@@ -171,6 +177,7 @@ class Options:
     """A checked choice of everything; `Options.of` makes one."""
 
     hidden: tuple[int, ...]
+    grows: bool  # whether layers that end nearly full are offered more
     prior: Prior
     family: Family
     likelihood: LikelihoodSettings
@@ -197,7 +204,7 @@ class Options:
         sampling: Any = None,
     ) -> "Options":
         """Options from what a user gave: names or settings objects; a ValueError for the first that will not do."""
-        widths = checks.check_widths(hidden)
+        widths = checks.check_widths(hidden, FIRST_OFFER)
         checks.check_choice("activation", activation, ACTIVATIONS)
         checks.check_flag("linear", linear)
         checks.check_integer("num_members", num_members, at_least=1)
@@ -217,6 +224,7 @@ class Options:
             )
         return cls(
             hidden=widths,
+            grows=isinstance(hidden, str),
             prior=of_kind(PRIORS, prior, "prior").build(len(widths)),
             family=Family.of(family),
             likelihood=likelihood,
@@ -226,6 +234,13 @@ class Options:
             inference=inference,
             sampling=sampling,
             num_members=int(num_members),
+        )
+
+    def wider(self, layers: Sequence[int], num_steps: int) -> "Options":
+        """The same with twice the units in some hidden layers, and twice as many steps."""
+        hidden = tuple(2 * units if index in layers else units for index, units in enumerate(self.hidden))
+        return dataclasses.replace(
+            self, hidden=hidden, training=dataclasses.replace(self.training, num_steps=2 * num_steps)
         )
 
     def model(self, start: LikelihoodStart) -> Model:

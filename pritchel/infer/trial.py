@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from pritchel.data.dataset import Dataset
+from pritchel.data.passes import Rows
 from pritchel.guide.network import NetworkGuide
 from pritchel.infer.dead_units import DropDead
 from pritchel.infer.elbo import Elbo
@@ -33,22 +34,24 @@ class FitSettings(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One fit: a model, a guide to start from, a table, a seed."""
+    """One fit: a model, a guide to start from, rows, a seed."""
 
     model: Model
     guide: NetworkGuide
-    data: Dataset
+    data: Rows
     seed: int | Sequence[int]
     held_out: Dataset | None = None
     trainable: NetworkGuide | None = None  # factors on the updates; None: everything moves
     number: int = 0  # of the member that it is of
 
 
-Stage = Literal["fitting", "sampling"]
+Stage = Literal["reading", "fitting", "fitting wider", "sampling"]
 
 
 class Progress(NamedTuple):
     """What a progress callback is told after every few hundred steps of a member's fit, and a few of its chain.
+
+    While a source of batches is first read, steps are rows, of 0 where nobody knows how many there are.
 
     Parameters
     ----------
@@ -60,8 +63,8 @@ class Progress(NamedTuple):
         The evidence lower bound over the last steps, or the log joint density of the last draw: a row's share of it.
     units : tuple of ints, optional
         Units alive in each hidden layer under the default pruning rule; None where the prior prunes none.
-    stage : {"fitting", "sampling"}
-        Which of the two stages of inference the member is in.
+    stage : {"reading", "fitting", "sampling"}
+        Which stage of inference the member is in, or all are.
     """
 
     trial: int

@@ -52,23 +52,30 @@ def warn_if_collapsed(
             "mean nothing here. That is the right answer where the inputs carry no signal; if they do, try a larger "
             "layer_scale of the prior, more num_steps, a longer kl_warmup or another random_state.",
             CollapseWarning,
-            stacklevel=4,  # the caller of fit
+            stacklevel=5,  # the caller of fit
         )
     return is_collapsed
 
 
-def width_remark(kept: np.ndarray, offered: Sequence[int], num_steps: int) -> str | None:
-    """What to do about layers that are nearly full, given what members keep: (members, layers). None: none is.
+def full_layers(kept: np.ndarray, offered: Sequence[int], num_steps: int) -> list[int]:
+    """Hidden layers that are nearly full after so many steps, given what members keep: (members, layers).
 
-    That more are better is not certain: kin8nm and protein keep 80 to 85 of 100, and their predictions are worse by
-    0.04 nats a row where 200 are offered for the same steps.
+    More units, with more steps, then predict better: a made-up table that 400 units have drawn, 15,000 rows, has a
+    log-likelihood of 1.05 with 100 in its first layer (97 kept), 1.08 with twice the steps, 1.13 with twice both. Where
+    there is room, and for the same steps, they do not: kin8nm keeps 75 of 100 and has 1.33 with them, 1.29 with 200.
     """
     mean = np.mean(kept, 0)
     if num_steps < STEPS_TO_EMPTY:
-        return None
-    layers = [index for index, units in enumerate(offered) if units >= FEW_UNITS and mean[index] >= FULL * units]
+        return []
+    return [index for index, units in enumerate(offered) if units >= FEW_UNITS and mean[index] >= FULL * units]
+
+
+def width_remark(kept: np.ndarray, offered: Sequence[int], num_steps: int) -> str | None:
+    """What to do about layers that are nearly full, given what members keep: (members, layers). None: none is."""
+    layers = full_layers(kept, offered, num_steps)
     if not layers:
         return None
+    mean = np.mean(kept, 0)
     told = " and ".join(f"{mean[index]:.0f} of {offered[index]} in layer {index + 1}" for index in layers)
     more = tuple(2 * units if index in layers else int(units) for index, units in enumerate(offered))
     return (
