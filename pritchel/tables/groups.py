@@ -47,6 +47,21 @@ class GroupedModel:
         What the folder says of its groups: rows, units in use, scores, warnings.
     plan_ : TablePlan
         How columns become inputs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from pritchel import GroupedModel, HorseshoeRegressor, TableModel, fit_groups
+    >>> load = [float(each) for each in range(20)]
+    >>> pumps = pd.DataFrame({"load": load * 2, "pump": ["P1"] * 20 + ["P2"] * 20})
+    >>> pumps["heat"] = [*load, *(60 - 2 * each for each in load)]
+    >>> how = TableModel(HorseshoeRegressor.fast(training__num_steps=500))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = fit_groups(pumps, "heat", "pump", f"{folder}/pumps", model=how).path
+    ...     models = GroupedModel.load(path)
+    ...     print(models.groups, models.summary()["rows"].tolist())
+    ['P1', 'P2'] [20, 20]
     """
 
     def __init__(self, path: str | os.PathLike[str]):
