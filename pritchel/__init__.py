@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pritchel.posterior.diagnostics import CollapseWarning, FitWarning
     from pritchel.posterior.noise import NoiseReport
     from pritchel.serial import FileError
+    from pritchel.tables.fit_groups import fit_groups
+    from pritchel.tables.groups import GroupedModel
     from pritchel.tables.load import load
     from pritchel.tables.messages import TableError
     from pritchel.tables.model import TableModel
@@ -40,6 +42,8 @@ _HOMES = {
     "HorseshoeClassifier": "estimators.classifier",
     "DynamicsModel": "estimators.dynamics",
     "TableModel": "tables.model",
+    "GroupedModel": "tables.groups",
+    "fit_groups": "tables.fit_groups",
     "load": "tables.load",
     "RegularizedHorseshoe": "model.priors.regularized_horseshoe",
     "Horseshoe": "model.priors.horseshoe",
@@ -77,6 +81,7 @@ __all__ = [
     "FitWarning",
     "Gaussian",
     "GaussianPrior",
+    "GroupedModel",
     "Heteroscedastic",
     "Horseshoe",
     "HorseshoeClassifier",
@@ -94,6 +99,7 @@ __all__ = [
     "TableModel",
     "Training",
     "ZeroInflated",
+    "fit_groups",
     "load",
 ]
 

@@ -11,6 +11,7 @@ import platform
 import threading
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import Any
 
@@ -89,6 +90,22 @@ def answers(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_jo
             warnings.warn("A worker was lost. What it was doing is begun anew, to the same bits.", stacklevel=2)
 
 
+def answers_anywhere(
+    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_jobs: int
+) -> Iterator[tuple[int, Any]]:
+    """As `answers`; in threads of this process where joblib names no workers. An interrupt lets those end."""
+    if is_elsewhere():
+        yield from answers(function, tasks, n_jobs)
+        return
+    pool = ThreadPoolExecutor(n_jobs)
+    try:
+        numbers = {pool.submit(function, *task): number for number, task in enumerate(tasks)}
+        for future in as_completed(numbers):
+            yield numbers.pop(future), future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 @contextmanager
 def _closing(ended: Generator[Any, None, None]) -> Iterator[Generator[Any, None, None]]:
     """Let go of tasks under way in the end; whoever interrupts knows that they are lost."""
@@ -149,7 +166,7 @@ def _work(
     require_same(told)
     os.environ.update(carried)
     function, arguments = pickle.loads(body, buffers=buffers)  # noqa: S301 - from the process that asks, not from a file
-    with _warnings_kept() as warned, parallel_config(backend="threading"):
+    with kept_warnings() as warned, parallel_config(backend="threading"):
         value = function(*arguments)
     return number, value, warned
 
@@ -172,19 +189,21 @@ _show: Any = None
 
 
 @contextmanager
-def _warnings_kept() -> Iterator[list[tuple[str, type[Warning]]]]:
+def kept_warnings() -> Iterator[list[tuple[str, type[Warning]]]]:
     """The warnings of this thread, in a list; tasks of other threads, and what they warn of, are let be."""
     global _show
-    own: list[tuple[str, type[Warning]]] = []
+    thread, own = threading.get_ident(), []
     with _lock:
         if not _kept:
             _show, warnings.showwarning = warnings.showwarning, _keep
-        _kept[threading.get_ident()] = own
+        outer, _kept[thread] = _kept.get(thread), own
     try:
         yield own
     finally:
         with _lock:
-            del _kept[threading.get_ident()]
+            del _kept[thread]
+            if outer is not None:
+                _kept[thread] = outer
             if not _kept:
                 warnings.showwarning = _show
 

@@ -195,6 +195,16 @@ def test_the_defaults_are_measured_in_processes_of_their_own(tmp_path):
     assert found["log_likelihood"] == pytest.approx(np.log(0.5), abs=1)
 
 
+def test_groups(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["groups.py", "--groups", "2"])
+    groups = script("groups", NUM_ROWS=30, NUM_ALONE=1)
+    monkeypatch.setattr(groups, "num_cores", lambda: 1)
+    groups.HOW.set_params(training__num_steps=2, hidden=(8,), family="factorized")
+    groups.main()
+    found = json.loads((tmp_path / "groups.json").read_text())["results"]
+    assert [num for num, _ in found.values()] == [2, 2, 1, 1]
+
+
 @COMPILES_MUCH
 def test_quality(script, tmp_path, monkeypatch):
     published = {"boston": dict.fromkeys(range(20), (1.0, -1.0))}

@@ -74,6 +74,7 @@ def test_dask_gives_the_same_bits(table, here, dask):
     with joblib.parallel_config("dask"):
         assert jobs.num_at_once(None) == 2
         assert same_fits(here, tiny(**MAKE).fit(*table), table[0])
+        assert dict(jobs.answers(jobs.is_elsewhere, [()], 2)) == {0: False}  # a task's own fits are threads
 
 
 def test_dask_workers_with_other_versions_are_named(dask, monkeypatch):

@@ -117,6 +117,7 @@ def test_folds_in_other_processes_are_the_same_to_the_bit(table):
 
 
 def test_trials_of_experiments_are_tasks(workers, tmp_path, monkeypatch):
+    list(jobs.answers(time.sleep, [(0,)] * 4, 2))  # the workers are there before the variable is
     monkeypatch.setenv("PRITCHEL_DATA", "there")
     records, keys = Records(tmp_path / "own.jsonl"), [{"seed": seed} for seed in range(4)]
 
@@ -144,6 +145,15 @@ def test_warnings_and_errors_come_back(workers):
     assert process != os.getpid()
     with pytest.raises(ZeroDivisionError):
         list(jobs.answers(lambda: 1 / 0, [()], 2))
+
+
+@pytest.mark.filterwarnings("always::pritchel.FitWarning")
+def test_warnings_kept_within_a_task_stay_there():
+    with jobs.kept_warnings() as outer:
+        with jobs.kept_warnings() as inner:
+            warnings.warn("inside", FitWarning, stacklevel=1)
+        warnings.warn("outside", FitWarning, stacklevel=1)
+    assert ([text for text, _ in outer], [text for text, _ in inner]) == (["outside"], ["inside"])
 
 
 def test_a_worker_with_other_versions_is_named(workers, monkeypatch):

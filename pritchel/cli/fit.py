@@ -63,6 +63,13 @@ def fit(
             min=2, help="Cross-validation: so many fits, each scored on rows it has not seen; then one to all."
         ),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="One model for each value of this column, such as a store or a sensor, in one folder."),
+    ] = None,
+    min_rows: Annotated[
+        int | None, typer.Option(min=2, help="With --by: groups with fewer rows have no model. [default: 10]")
+    ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Leave a column out.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="Use a column that looks like an id or is constant.")] = None,
     category: Annotated[list[str] | None, typer.Option(help="A column of categories, whatever it looks like.")] = None,
@@ -90,6 +97,10 @@ def fit(
     the same command with --resume goes on from there, to the same result. What Ctrl-C leaves of a fit can be used as
     the model OUTPUT.partial/model; only a finished fit takes OUTPUT's place.
 
+    With --by each value of a column, such as a store, has a model of its own, all in one folder. Columns are taken
+    alike in all of them, and groups are fitted side by side. A group that cannot be fitted is listed with the reason.
+    After a crash or Ctrl-C, --resume fits the groups that are missing.
+
     Example: pritchel fit houses.csv --target price -o houses-model
 
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model; 130 interrupted.
@@ -102,7 +113,7 @@ def fit(
         from pritchel.tables.training import asks_for_classes
         from pritchel.writing import owned
 
-        partial = _partial(output, resume, overwrite)
+        partial = _partial(output, resume, overwrite) if by is None else None
         frame = read_table(table, sep, encoding)
         lists = {"drop": drop, "keep": keep, "category": category, "number": number, "na_values": na_value}
         told = Told(**{name: names or () for name, names in lists.items()}, weight=weight, decimal=decimal)
@@ -119,6 +130,13 @@ def fit(
             folds=folds,
             random_state=seed,
         )
+        if partial is None:
+            from pritchel.cli.groups import GroupsCommand
+
+            GroupsCommand(str(by), output, min_rows, resume, overwrite, as_json).run(model, frame, target)
+            return
+        if min_rows is not None:
+            raise ValueError("--min-rows is for one model a group: add --by COLUMN.")
         with owned(output):
             _partial(output, resume, overwrite)
             if not resume:

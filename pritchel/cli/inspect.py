@@ -17,16 +17,22 @@ def inspect(model: Annotated[Path, typer.Argument(help="Model folder.")], as_jso
     fit (or, where none were, the rows of the fit): log-likelihood a row, and error. Ranges hold nine posterior draws in
     ten. Of two inputs that say the same, each alone may be worth little.
 
+    Of a folder with one model a group: how many there are, how wide, the worst of them, and those that failed.
+
     Exit codes: 0 done; 3 not a sound model.
     """
     with plain_errors():
-        from pritchel.tables.model import TableModel
+        from pritchel.cli.groups import describe_groups, show_groups
+        from pritchel.tables.groups import GroupedModel
+        from pritchel.tables.load import load_table
 
-        facts = describe(TableModel.load(model), str(model))
+        loaded = load_table(model)
+        of_groups = isinstance(loaded, GroupedModel)
+        facts = describe_groups(loaded) if of_groups else describe(loaded, str(model))
         if as_json:
             print_json(facts)
         else:
-            show(facts)
+            (show_groups if of_groups else show)(facts)
 
 
 def describe(model: Any, folder: str) -> dict[str, Any]:

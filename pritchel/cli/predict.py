@@ -32,6 +32,12 @@ def predict(
         bool,
         typer.Option("--flag-outside", help="Add a column that names the inputs in which a row is unlike the fit's."),
     ] = False,
+    unknown: Annotated[
+        str,
+        typer.Option(
+            help="Of one model a group: raise, or missing, which leaves rows of groups without a model empty."
+        ),
+    ] = "raise",
     sep: Sep = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -47,18 +53,23 @@ def predict(
     names others. The table is read and written in pieces, so it may be larger than memory. Values outside the range of
     the rows of the fit, and categories that were not among them, are counted and told.
 
+    Of a folder with one model a group (`pritchel fit --by`) each row is answered by the model of its group.
+
     Example: pritchel predict houses-model new.csv -o out.csv --quantile 0.1 --quantile 0.9
 
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model; 130 interrupted.
     """
     with plain_errors():
+        from pritchel.checks import check_choice
         from pritchel.cli.tables_out import table_writer
-        from pritchel.tables.model import TableModel
+        from pritchel.tables.load import load_table
         from pritchel.tables.pieces import Asked, answer_pieces, remarks_on
         from pritchel.tables.read import iter_table
 
-        loaded = TableModel.load(model).reading(decimal, na_value or ())
-        asked = Asked(quantile or (0.05, 0.5, 0.95), row_id or (), split, flag_outside, region)
+        check_choice("--unknown", unknown, ("raise", "missing"))
+        loaded = load_table(model).reading(decimal, na_value or ())
+        empty = "missing" if unknown == "missing" else "raise"
+        asked = Asked(quantile or (0.05, 0.5, 0.95), row_id or (), split, flag_outside, region, empty)
         start, last = time.monotonic(), None
         with table_writer(output, overwrite, quote_formulas) as write:
             for last in answer_pieces(loaded, iter_table(table, sep, encoding), asked):

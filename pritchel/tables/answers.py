@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pritchel.posterior.predict import Posterior
+from pritchel.tables.messages import TableError
 
 PARTS = ("aleatoric", "epistemic")
 
@@ -41,6 +42,10 @@ def region_answers(
     posterior: Posterior, inputs: np.ndarray, targets: Sequence[str], coverage: float
 ) -> dict[str, list[str]]:
     """The smallest set that holds a new observation, in words: `-2.6 to -1.5; 1.5 to 2.6`."""
+    if posterior.likelihood.has_classes or posterior.likelihood.has_counts:
+        raise TableError("{option} is for numbers: counts and classes have probabilities.", "region")
+    if not 0 < coverage < 1:
+        raise TableError(f"{{option}} must lie strictly between 0 and 1, as in 0.9; got {coverage}.", "region")
     rows = posterior.regions(inputs, coverage)
     columns = {}
     for index, target in enumerate(targets):

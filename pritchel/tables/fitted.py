@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pritchel.posterior.evaluate import Evaluation
 from pritchel.posterior.importance import Importance
-from pritchel.tables.answers import class_answers, number_answers
+from pritchel.tables.answers import class_answers, number_answers, region_answers
 from pritchel.tables.baselines import line_of
 from pritchel.tables.columns import TablePlan, names_of
 from pritchel.tables.encode import encode_inputs, known_row_numbers, known_rows
@@ -51,6 +51,14 @@ class FittedTable(ABC):
         else:
             columns = number_answers(posterior, rows, self.plan_.targets, quantiles, split)
         return pd.DataFrame(columns).iloc[: len(inputs)].set_index(frame.index)
+
+    def region(self, frame: pd.DataFrame, coverage: float, first_row: int = 0) -> pd.DataFrame:
+        """The smallest set that holds a new observation of each row with that probability, in words."""
+        check_is_fitted(self)
+        inputs = encode_inputs(self.plan_, named(frame), first_row)
+        return pd.DataFrame(
+            region_answers(self.estimator_.posterior_, inputs, self.plan_.targets, coverage), frame.index
+        )
 
     def reading(
         self, decimal: str | None = None, na_values: Sequence[str] = (), target: str | Sequence[str] = ()

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from pritchel.estimators.saved import load_saved
+from pritchel.tables.group_folder import is_groups_folder
+from pritchel.tables.groups import GroupedModel
 from pritchel.tables.model import TableModel
 
 
@@ -20,8 +22,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    model : TableModel, HorseshoeRegressor, HorseshoeClassifier or DynamicsModel
-        A :class:`~pritchel.TableModel` if it was fitted to a table, else the estimator or dynamics model.
+    model : TableModel, GroupedModel, HorseshoeRegressor, HorseshoeClassifier or DynamicsModel
+        A :class:`~pritchel.TableModel` if it was fitted to a table, a :class:`~pritchel.GroupedModel` if to each group
+        of one, else the estimator or dynamics model.
 
     Raises
     ------
@@ -39,5 +42,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
+    if is_groups_folder(Path(path)):
+        return GroupedModel.load(path)
     saved = load_saved(Path(path))
     return saved.model if saved.table is None else TableModel.of_saved(saved, path)
+
+
+def load_table(path: str | os.PathLike[str]) -> TableModel | GroupedModel:
+    """The model of a folder for tables; of an estimator fitted to arrays, with columns x1, x2, ... and a target y."""
+    return GroupedModel.load(path) if is_groups_folder(Path(path)) else TableModel.load(path)

@@ -25,6 +25,7 @@ from pritchel.tables.baselines import line_of
 from pritchel.tables.columns import TablePlan, Told, names_of
 from pritchel.tables.fitted import FittedTable
 from pritchel.tables.folds import fit_folds_elsewhere, fold_of_rows, pooled
+from pritchel.tables.group_folder import GROUPS, is_groups_folder
 from pritchel.tables.guesses import column_remarks, guess_table
 from pritchel.tables.messages import Message, TableError
 from pritchel.tables.plan import plan_arrays
@@ -226,6 +227,11 @@ class TableModel(FittedTable, BaseEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike) -> Self:
         """A model folder; of an estimator fitted to arrays, with columns x1, x2, ... and a target y."""
+        if is_groups_folder(Path(path)):
+            raise FileError(
+                f"{path} holds one model a group, and this is for one model: give the folder of a group, in "
+                f"{Path(path) / GROUPS}."
+            )
         return cls.of_saved(load_saved(Path(path)), path)
 
     @classmethod

@@ -1,28 +1,27 @@
 """Answers for a table that comes in pieces, and what there is to tell about it once all have been seen."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from pritchel.tables.answers import region_answers
 from pritchel.tables.cells import listed
-from pritchel.tables.encode import encode_inputs
+from pritchel.tables.groups import GroupedModel, Unknown
 from pritchel.tables.messages import TableError
 from pritchel.tables.model import TableModel
 from pritchel.tables.outside import Outside, joined_counts, outside_cells, outside_remarks
-from pritchel.tables.read import named
 
 
 class Asked(NamedTuple):
-    """What is wanted of every row: quantiles, columns to copy, the parts of the uncertainty, what lies outside, and the
-    coverage of a region."""
+    """What is wanted of every row: quantiles, columns to copy, the parts of the uncertainty, what lies outside, the
+    coverage of a region, and of one model a group what becomes of rows that have none."""
 
     quantiles: Sequence[float] = ()
     ids: Sequence[str] = ()
     split: bool = False
     flag_outside: bool = False
     region: float | None = None
+    unknown: Unknown = "raise"
 
 
 class PieceAnswers(NamedTuple):
@@ -34,15 +33,18 @@ class PieceAnswers(NamedTuple):
     extra: list[str]  # columns that the model does not know
 
 
-def answer_pieces(model: TableModel, pieces: Iterator[pd.DataFrame], asked: Asked) -> Iterator[PieceAnswers]:
+def answer_pieces(
+    model: TableModel | GroupedModel, pieces: Iterator[pd.DataFrame], asked: Asked
+) -> Iterator[PieceAnswers]:
     """An answer a piece: ids, or numbers of rows, and predictions."""
     num_rows, counts = 0, {}
+    of_groups: Any = {"unknown": asked.unknown} if isinstance(model, GroupedModel) else {}
     for piece in pieces:
         ids = _ids(model, piece, asked.ids)
         numbers = pd.DataFrame({"row": range(num_rows + 1, num_rows + 1 + len(piece))}, piece.index)
-        answer = model.predict(piece, asked.quantiles, num_rows, split=asked.split)
+        answer = model.predict(piece, asked.quantiles, num_rows, split=asked.split, **of_groups)
         if asked.region is not None:
-            answer = answer.assign(**_regions(model, piece, asked.region, num_rows))
+            answer = answer.join(model.region(piece, asked.region, num_rows, **of_groups))
         flags, found = outside_cells(model.plan_, piece, num_rows)
         if asked.flag_outside:
             answer["outside"] = ["; ".join(flags.columns[row]) for row in flags.to_numpy(bool)]
@@ -52,31 +54,22 @@ def answer_pieces(model: TableModel, pieces: Iterator[pd.DataFrame], asked: Aske
         yield PieceAnswers(whole, num_rows, counts, _extra_columns(model, piece, ids))
 
 
-def _regions(model: TableModel, piece: pd.DataFrame, coverage: float, first_row: int) -> dict[str, list[str]]:
-    posterior = model.estimator_.posterior_
-    if model.has_classes or posterior.likelihood.has_counts:
-        raise TableError("{option} is for numbers: counts and classes have probabilities.", "region")
-    if not 0 < coverage < 1:
-        raise TableError(f"{{option}} must lie strictly between 0 and 1, as in 0.9; got {coverage}.", "region")
-    inputs = encode_inputs(model.plan_, named(piece), first_row)
-    return region_answers(posterior, inputs, model.plan_.targets, coverage)
-
-
-def remarks_on(model: TableModel, last: PieceAnswers) -> Iterator[str]:
+def remarks_on(model: TableModel | GroupedModel, last: PieceAnswers) -> Iterator[str]:
     """What to tell about a table, given the answer to its last piece."""
     if last.extra:
         yield f"The model does not know, and does not use, column {listed(last.extra)}."
     yield from outside_remarks(model.plan_, last.counts)
 
 
-def _ids(model: TableModel, piece: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
+def _ids(model: TableModel | GroupedModel, piece: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
     missing = [name for name in wanted if name not in piece.columns]
     if missing:
         raise TableError(f"{{option}}: the table has no column {listed(missing)}.", "id")
-    return list(wanted) or [name for name in model.plan_.ids if name in piece.columns]
+    by = [model.by] if isinstance(model, GroupedModel) else []
+    return list(wanted) or [name for name in (*by, *model.plan_.ids) if name in piece.columns]
 
 
-def _extra_columns(model: TableModel, piece: pd.DataFrame, ids: Sequence[str]) -> list[str]:
+def _extra_columns(model: TableModel | GroupedModel, piece: pd.DataFrame, ids: Sequence[str]) -> list[str]:
     plan = model.plan_
     known = {column.name for column in plan.columns} | {*plan.targets, *plan.left_out, *ids}
     return [str(name) for name in piece.columns if name not in known]

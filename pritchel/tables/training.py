@@ -61,6 +61,17 @@ class TrainingTable(NamedTuple):
         """The same table with some rows, given as true or false each, to be scored and the others to be fitted to."""
         return self._replace(is_held_out=rows)
 
+    def take(self, rows: np.ndarray) -> "TrainingTable":
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return self._replace(
+            inputs=self.inputs[rows],
+            targets=self.targets[rows],
+            is_held_out=self.is_held_out[rows],
+            row_numbers=self.row_numbers[rows],
+            weights=weights,
+        )
+
     def none_held_out(self) -> "TrainingTable":
         """The same table with every row to be fitted to."""
         return self.holding_out(np.zeros_like(self.is_held_out))
@@ -135,13 +146,7 @@ def training_table(
     num_known = int(is_known.sum())
     if num_known < 2:
         raise TableError(f"Only {num_known} row(s) have all targets ({', '.join(targets)}); at least two are needed.")
-    num_held_out = round(holdout * num_known)
-    if num_known - num_held_out < 2:
-        raise TableError(f"{{option}} leaves fewer than two of the {num_known} rows to fit.", "holdout", holdout)
-    is_held_out = np.zeros(num_known, bool)
-    is_held_out[np.random.default_rng(seed).permutation(num_known)[:num_held_out]] = True
-    if classes:
-        _keep_every_class(values[is_known][:, 0], is_held_out)
+    is_held_out = rows_held_out(values[is_known], holdout, seed, classes)
     row_numbers = np.arange(1, len(frame) + 1)
     return TrainingTable(
         plan,
@@ -152,6 +157,19 @@ def training_table(
         tuple(row_numbers[~is_known].tolist()),
         None if told.weight is None else _weights(frame, told)[is_known],
     )
+
+
+def rows_held_out(targets: np.ndarray, holdout: float, seed: int | None, classes: bool) -> np.ndarray:
+    """Which rows are set aside: a random part of them, with every class among the others."""
+    num_rows = len(targets)
+    num_held_out = round(holdout * num_rows)
+    if num_rows - num_held_out < 2:
+        raise TableError(f"{{option}} leaves fewer than two of the {num_rows} rows to fit.", "holdout", holdout)
+    is_held_out = np.zeros(num_rows, bool)
+    is_held_out[np.random.default_rng(seed).permutation(num_rows)[:num_held_out]] = True
+    if classes:
+        _keep_every_class(targets[:, 0], is_held_out)
+    return is_held_out
 
 
 def _weights(frame: pd.DataFrame, told: Told) -> np.ndarray:

@@ -1,0 +1,92 @@
+"""A folder with one model a group: an index, and a model folder for each, under a name that every drive takes."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from pritchel.folder import is_model_folder, spec_digest
+from pritchel.serial import MAX_TEXT_BYTES, FileError, read_json, with_nans, without_infinities
+from pritchel.writing import exchange, sync, write_text
+
+FORMAT, FORMAT_VERSION = "pritchel-groups", 1
+INDEX, GROUPS = "groups.json", "groups"
+MAX_NAME = 40  # letters of a group's name in that of its folder
+
+
+def folder_of(path: Path, name: str) -> Path:
+    """The folder of a group's model: of its name what all drives take, and a digest that tells it from others."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:MAX_NAME].strip("_") or "group"
+    return path / GROUPS / f"{plain}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+
+
+def is_groups_folder(path: Path) -> bool:
+    """Whether a folder says of itself that it holds one model a group."""
+    try:
+        return json.loads((path / INDEX).read_text(encoding="utf-8"))["format"] == FORMAT
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def require_free_for_groups(path: Path, overwrite: bool) -> None:
+    """Refuse a name that is taken, unless by models that may be overwritten."""
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists. Choose another name, or allow it to be overwritten.")
+    if path.exists() and not (is_groups_folder(path) or is_model_folder(path)):
+        raise FileExistsError(f"{path} exists and is not a model folder; it is left alone.")
+
+
+def write_index(path: Path, index: dict[str, Any]) -> None:
+    """Write the index of a folder; it gets the format, its version and a digest."""
+    whole = {"format": FORMAT, "format_version": FORMAT_VERSION, **without_infinities(index)}
+    whole["spec_sha256"] = spec_digest(whole)
+    write_text(path / INDEX, json.dumps(whole, indent=1, allow_nan=False) + "\n")
+
+
+def read_index(path: Path) -> dict[str, Any]:
+    """The index of a folder; a `FileError` with the reason for one that is not sound."""
+    try:
+        index = _index(path)
+        return {**index, "groups": [with_nans(group) for group in index["groups"]]}
+    except FileError as error:
+        raise FileError(f"{path} cannot be loaded: {error}.") from None
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _index(path: Path) -> dict[str, Any]:
+    file = path / INDEX
+    if not file.is_file():
+        raise FileError(f"{INDEX} is missing")
+    if file.stat().st_size > MAX_TEXT_BYTES:
+        raise FileError(f"{INDEX} is larger than any index")
+    try:
+        index = read_json(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise FileError(f"{INDEX} is not text") from None
+    if not isinstance(index, dict) or index.get("format") != FORMAT:
+        raise FileError(f"{INDEX} does not describe groups of models")
+    if index.get("format_version") != FORMAT_VERSION:
+        version = index.get("format_version")
+        raise FileError(f"its format version is {version!r} and this release reads {FORMAT_VERSION}: upgrade pritchel")
+    if spec_digest(index) != index.get("spec_sha256"):
+        raise FileError(f"{INDEX} was changed after it was written (its digest does not match)")
+    groups, failed = index.get("groups"), index.get("failed")
+    if not isinstance(index.get("by"), str) or not isinstance(groups, list) or not isinstance(failed, dict):
+        raise FileError(f"{INDEX} does not name its groups")
+    if not all(isinstance(group, dict) and isinstance(group.get("name"), str) for group in groups):
+        raise FileError(f"{INDEX} does not name its groups")
+    return index
+
+
+def move_in(partial: Path, output: Path) -> None:
+    """Put a finished folder in its place; what was there before is gone after, and at no time is there neither."""
+    if output.exists():
+        exchange(partial, output)
+        shutil.rmtree(partial, ignore_errors=True)
+    else:
+        os.rename(partial, output)
+    sync(output.parent)
