@@ -132,8 +132,8 @@ def typed(values: pd.Series, spelling: Spelling) -> pd.Series:
 
 def texts(values: pd.Series) -> pd.Series:
     """Categories as text, missing ones by name."""
-    cells = values.astype(object)
-    return cells.where(values.notna(), MISSING).map(_text).astype(object)
+    cells = values.astype(object).where(values.notna(), MISSING)
+    return cells if isinstance(values.dtype, pd.StringDtype) else cells.map(_text).astype(object)
 
 
 def _text(value: Any) -> str:
