@@ -22,7 +22,7 @@ MORE_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "bench
 # Commands of a shell block that set up or measure, run elsewhere or not at all.
 NOT_RUN = ("make ", "pip install", "pritchel reproduce")
 BY_OTHERS = ("shap",)  # packages that a block may need, and that not everyone has
-MANY_FITS = ("likelihoods.md", "rl.md", "scale.md", "tutorial.md", "uncertainty.md")
+MANY_FITS = ("likelihoods.md", "rl.md", "scale.md", "streaming.md", "tutorial.md", "uncertainty.md")
 
 
 def _page(page: Path):

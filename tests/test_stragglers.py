@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pritchel import HorseshoeClassifier, HorseshoeRegressor
-from pritchel.estimators import base
+from pritchel.estimators import base, variational
 from pritchel.infer.members import MemberFit
 from pritchel.posterior.diagnostics import FitWarning
 from tests.conftest import tiny
@@ -29,7 +29,7 @@ def ruined(fit: MemberFit, bound=-1e3) -> MemberFit:
 
 def ruin(monkeypatch, is_ruined, bound=-1e3):
     """Have members with some numbers of random starts ruined; the numbers of every call."""
-    real, calls = base.fit_members, []
+    real, calls = variational.fit_members, []
 
     def fit_members(data, options, seed, numbers=None, **rest):
         fits = real(data, options, seed, numbers=numbers, **rest)
@@ -37,7 +37,7 @@ def ruin(monkeypatch, is_ruined, bound=-1e3):
         calls.append(list(numbers))
         return [ruined(fit, bound) if is_ruined(number) else fit for number, fit in zip(numbers, fits, strict=True)]
 
-    monkeypatch.setattr(base, "fit_members", fit_members)
+    monkeypatch.setattr(variational, "fit_members", fit_members)
     return calls
 
 
@@ -82,7 +82,7 @@ def test_what_stays_bad_is_left_out_and_the_fit_is_whole(monkeypatch, tmp_path):
 
 
 def test_ctrl_c_in_the_new_fit_is_an_interrupt(monkeypatch):
-    real = base.fit_members
+    real = variational.fit_members
 
     def fit_members(data, options, seed, numbers=None, **rest):
         if numbers is not None:
@@ -90,7 +90,7 @@ def test_ctrl_c_in_the_new_fit_is_an_interrupt(monkeypatch):
         first, *others = real(data, options, seed, **rest)
         return [ruined(first), *others]
 
-    monkeypatch.setattr(base, "fit_members", fit_members)
+    monkeypatch.setattr(variational, "fit_members", fit_members)
     assert tiny(**THREE).fit(*table()).is_interrupted_
 
 

@@ -35,7 +35,13 @@ SO_FAR = "model"  # of an interrupted fit, in its folder beside the model
 @with_estimator_options
 def fit(
     context: typer.Context,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV (also .gz), Parquet, or - for CSV on stdin.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="CSV (also .gz), Parquet, 'folder/*.parquet' in quotes, a folder, or - for CSV on stdin.",
+        ),
+    ],
     target: Annotated[list[str], typer.Option("--target", "-t", help="Column to predict; give it again for several.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.", file_okay=False)] = Path(
         "model"
@@ -79,6 +85,14 @@ def fit(
     decimal: Decimal = None,
     encoding: Encoding = None,
     na_value: NaValues = None,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Read Parquet in batches, so that it need not fit into memory. [default: several files of more than "
+            "200,000 rows in all]",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes the split, the fit and every prediction.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from an unfinished fit of the same command.")] = False,
     overwrite: Overwrite = False,
@@ -108,19 +122,23 @@ def fit(
     with plain_errors("optax"):
         from pritchel.cli.presets import make_estimator
         from pritchel.tables.columns import Told
+        from pritchel.tables.look import LookedTable
         from pritchel.tables.model import TableModel
-        from pritchel.tables.read import read_table
+        from pritchel.tables.streamed import read_or_look
         from pritchel.tables.training import asks_for_classes
         from pritchel.writing import owned
 
+        if by is not None and stream:
+            raise ValueError("--by wants the whole table in memory: leave --stream out.")
         partial = _partial(output, resume, overwrite) if by is None else None
-        frame = read_table(table, sep, encoding)
+        frame = read_or_look(table, stream if by is None else False, sep, encoding, not (quiet or as_json))
+        rows = frame.sample if isinstance(frame, LookedTable) else frame
         lists = {"drop": drop, "keep": keep, "category": category, "number": number, "na_values": na_value}
         told = Told(**{name: names or () for name, names in lists.items()}, weight=weight, decimal=decimal)
         arguments |= {"random_state": seed, "progress": not (quiet or as_json), "checkpoint": partial}
         if likelihood not in ("auto", "categorical"):
             arguments["likelihood"] = likelihood
-        estimator = make_estimator(preset, asks_for_classes(frame, target, likelihood, told=told), arguments)
+        estimator = make_estimator(preset, asks_for_classes(rows, target, likelihood, told=told), arguments)
         model = TableModel(
             estimator,
             likelihood=likelihood,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 BATCH_ROWS, READ_BYTES = 1 << 14, 1 << 16
-MAX_OPEN, MAX_OPEN_COLUMNS = 8, 128  # parts that are read by turns; all their columns have a page in memory
+MAX_OPEN, MAX_OPEN_COLUMNS = 4, 44  # parts that are read by turns: each column of each takes some 2 MB
 SUFFIXES = (".parquet", ".pq")
 
 

@@ -1,6 +1,6 @@
 """One pass over batches: their moments, a sample of their rows, and a mark that tells them from others."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +24,9 @@ class Moments(NamedTuple):
     def of(cls, columns: np.ndarray, weights: np.ndarray) -> "Moments":
         """Of one batch, which has rows."""
         total = float(weights.sum())
-        mean = weights @ columns / total
-        return cls(total, mean, weights @ (columns - mean) ** 2, columns.min(0), columns.max(0))
+        mean = np.einsum("i,ij->j", weights, columns) / total  # in this thread: BLAS starts others for so little
+        apart = columns - mean
+        return cls(total, mean, np.einsum("i,ij,ij->j", weights, apart, apart), columns.min(0), columns.max(0))
 
     def merged(self, other: "Moments") -> "Moments":
         """Those of both together (Chan, Golub and LeVeque 1979)."""
@@ -58,29 +59,58 @@ def _mixed(keys: np.ndarray) -> np.ndarray:
 
 
 class Sample(NamedTuple):
-    """The distinct rows with the smallest keys, by key: how often each came, and its weight over all times."""
+    """Distinct rows by their keys, in order: how often each came, and its weight over all times."""
 
     keys: np.ndarray
     counts: np.ndarray
     table: Table
 
-    def with_rows(self, keys: np.ndarray, table: Table, most: int) -> "Sample":
-        """The sample of these and of new rows."""
-        if len(self.keys) == most:
-            is_near = keys <= self.keys[-1]
-            keys, table = keys[is_near], table.take(is_near)
-        distinct, first, place = np.unique(np.append(self.keys, keys), return_index=True, return_inverse=True)
-        kept, place = first[:most], place.ravel()
-        counts = np.bincount(place, np.append(self.counts, np.ones(len(keys), int)))[:most].astype(int)
-        weights = np.bincount(place, np.append(self.table.weights, table.weights))[:most]
-        inputs, targets = (np.concatenate(pair)[kept] for pair in zip(self.table[:2], table[:2], strict=True))
-        return Sample(distinct[:most], counts, Table(inputs, targets, weights))
+    @classmethod
+    def of(cls, keys: np.ndarray, table: Table) -> "Sample":
+        """Each row once, as it came."""
+        return cls(keys, np.ones(len(keys), int), table)
+
+    def taken(self, rows: np.ndarray | slice) -> "Sample":
+        """Some of the rows."""
+        return Sample(self.keys[rows], self.counts[rows], self.table.take(rows))
 
     def divided(self, num: int) -> "tuple[Sample, Sample]":
         """The first rows, and the others."""
-        first, rest = slice(num), slice(num, None)
-        made = [Sample(self.keys[part], self.counts[part], self.table.take(part)) for part in (first, rest)]
-        return made[0], made[1]
+        return self.taken(slice(num)), self.taken(slice(num, None))
+
+
+def merged(samples: Sequence[Sample], most: int) -> Sample:
+    """The rows of all with the smallest keys, equal ones as one."""
+    keys, counts, tables = zip(*samples, strict=True)
+    distinct, first, place = np.unique(np.concatenate(keys), return_index=True, return_inverse=True)
+    inputs, targets, weights = (np.concatenate(parts) for parts in zip(*tables, strict=True))
+    kept = first[:most]
+    found = [np.bincount(place.ravel(), part)[:most] for part in (np.concatenate(counts), weights)]
+    return Sample(distinct[:most], found[0].astype(int), Table(inputs[kept], targets[kept], found[1]))
+
+
+class Sampler:
+    """The distinct rows with the smallest keys of all that came: as good as drawn, whatever their order."""
+
+    def __init__(self, num_columns: int):
+        self.most = int(np.clip(MAX_SAMPLE_BYTES // (8 * num_columns), MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS))
+        self.waiting: list[Sample] = []
+        self.limit = np.iinfo(np.uint64).max  # no larger key can be among them
+
+    def add(self, keys: np.ndarray, table: Table) -> None:
+        """Take new rows in."""
+        is_near = keys <= self.limit
+        self.waiting.append(Sample.of(keys[is_near], table.take(is_near)))
+        if sum(len(own.keys) for own in self.waiting) > 2 * self.most:
+            self.sample()
+
+    def sample(self) -> Sample:
+        """What there is."""
+        found = merged(self.waiting, self.most)
+        self.waiting = [found]
+        if len(found.keys) == self.most:
+            self.limit = found.keys[-1]
+        return found
 
 
 class Scan(NamedTuple):
@@ -102,33 +132,22 @@ class Scan(NamedTuple):
 
 def scan(batches: Iterable[Table], on_rows: Callable[[int], None] | None = None) -> Scan | None:
     """Read all batches once; `on_rows` is told how many rows there were so far. None: there were none."""
-    found: Scan | None = None
-    sum_of_marks, num_read = np.zeros((), np.uint64), 0
+    moments: tuple[Moments, Moments] | None = None
+    sampler: Sampler | None = None
+    sum_of_marks, num_read, num_rows = np.zeros((), np.uint64), 0, 0
     for batch in batches:
         num_read += len(batch.weights)
-        counted = batch.take(batch.weights > 0)
-        if len(counted.weights):
-            keys = row_keys(counted.inputs, counted.targets)
-            num_before = 0 if found is None else found.num_rows
-            found = _with_batch(found, keys, counted)
-            places = 2 * np.arange(num_before, found.num_rows, dtype=np.uint64) + np.uint64(1)
+        counted = batch if batch.weights.all() else batch.take(batch.weights > 0)
+        if num := len(counted.weights):
+            inputs, targets = (Moments.of(columns, counted.weights) for columns in counted[:2])
+            moments = (inputs, targets) if moments is None else (moments[0].merged(inputs), moments[1].merged(targets))
+            sampler = sampler or Sampler(len(inputs.mean) + len(targets.mean))
+            sampler.add(keys := row_keys(counted.inputs, counted.targets), counted)
+            places = 2 * np.arange(num_rows, num_rows + num, dtype=np.uint64) + np.uint64(1)
             sum_of_marks += (_mixed(keys ^ counted.weights.view(np.uint64)) * places).sum(dtype=np.uint64)
+            num_rows += num
         if on_rows is not None:
             on_rows(num_read)
-    return None if found is None else found._replace(mark=f"{int(sum_of_marks):016x}")
-
-
-def _with_batch(found: Scan | None, keys: np.ndarray, batch: Table) -> Scan:
-    inputs, targets = (Moments.of(columns, batch.weights) for columns in batch[:2])
-    row_bytes = 8 * (batch.inputs.shape[1] + batch.targets.shape[1])
-    most = int(np.clip(MAX_SAMPLE_BYTES // row_bytes, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS))
-    if found is None:
-        none = Sample(keys[:0], np.zeros(0, int), batch.take(slice(0)))
-        return Scan(len(keys), inputs, targets, none.with_rows(keys, batch, most), "")
-    return Scan(
-        found.num_rows + len(keys),
-        found.inputs.merged(inputs),
-        found.targets.merged(targets),
-        found.sample.with_rows(keys, batch, most),
-        "",
-    )
+    if moments is None or sampler is None:
+        return None
+    return Scan(num_rows, *moments, sampler.sample(), f"{int(sum_of_marks):016x}")

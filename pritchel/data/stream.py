@@ -106,6 +106,10 @@ class Stream:
         )
         return smaller, self._named(aside.table)
 
+    def in_own_units(self) -> Table:
+        """The rows of the sample, with weights that stand for all, as they came."""
+        return self._named(self.known.table)._replace(weights=self.sample.weights.astype(np.float64))
+
     def mark(self) -> Any:
         """Of all rows, in their order, those set aside, and how they are shuffled."""
         return [self.scanned, self.num_scanned, str(self.aside), self.buffer, *self.standardizer]

@@ -97,8 +97,8 @@ class HorseshoeEstimator(PrunedEstimator):
         files, a pyarrow dataset, a polars lazy frame, a Dask data frame or a Ray dataset: y, and sample_weight if
         there is one, are then names of columns.
         """
-        given = (X, y, sample_weight)
-        return self._fit_rows(self._streamed(*given) if is_source(X, y) else self._tabled(*given))
+        given, in_batches = (X, y, sample_weight), isinstance(X, ScannedBatches) or is_source(X, y)
+        return self._fit_rows(self._streamed(*given) if in_batches else self._tabled(*given))
 
     def _tabled(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """A table, ready to be fitted to."""

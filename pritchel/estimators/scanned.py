@@ -10,7 +10,7 @@ from pritchel.data.dataset import Standardizer
 from pritchel.data.parts import SourceError
 from pritchel.data.scan import Scan, scan
 from pritchel.data.stream import Stream
-from pritchel.estimators.batches import CheckedBatches, open_batches
+from pritchel.estimators.batches import Batches, CheckedBatches, open_batches
 from pritchel.estimators.progress import reading_display
 from pritchel.infer.options import Options
 from pritchel.model.likelihoods import Likelihood
@@ -19,11 +19,15 @@ from pritchel.model.likelihoods import Likelihood
 class ScannedBatches:
     """Checked batches, and what one pass over them has told."""
 
-    def __init__(self, batches: CheckedBatches, found: Scan):
-        self.batches, self.found = batches, found
+    def __init__(self, batches: CheckedBatches, found: Scan, aside: float = 0.0):
+        self.batches, self.found, self.aside = batches, found, aside
         self.names = batches.names
         self.is_single_target = batches.is_single_target
         self.num_features, self.num_targets = len(found.inputs.mean), len(found.targets.mean)
+
+    def without(self, fraction: float) -> "ScannedBatches":
+        """The same less a part of the rows, ten thousand at most: those that `Stream.leave_out` takes of all."""
+        return ScannedBatches(self.batches, self.found, fraction)
 
     def stream(
         self,
@@ -35,7 +39,8 @@ class ScannedBatches:
         """The rows as a fit reads them, standardized by themselves unless told how."""
         own = standardizer or self.found.standardizer(self.batches.kind.standardizes, input_limit)
         made = Stream.of(self.batches, self.found, own, None if buffer == "auto" else int(buffer))
-        return dataclasses.replace(made, codes=codes)
+        named = dataclasses.replace(made, codes=codes)
+        return named.leave_out(self.aside)[0] if self.aside else named
 
     def classes(self, known: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The labels in order, and the place there of each that was met."""
@@ -44,7 +49,7 @@ class ScannedBatches:
 
 def scan_batches(X: Any, y: Any, sample_weight: Any, kind: type[Likelihood], progress: Any) -> ScannedBatches:
     """Read a source of rows once, to its end."""
-    batches = CheckedBatches(open_batches(X, y, sample_weight), kind)
+    batches = CheckedBatches(X if isinstance(X, Batches) else open_batches(X, y, sample_weight), kind)
     with reading_display(progress, batches.num_rows) as on_rows:
         found = scan(batches.read(), on_rows)
     if found is None or found.num_rows < 2:

@@ -132,8 +132,8 @@ def typed(values: pd.Series, spelling: Spelling) -> pd.Series:
 
 def texts(values: pd.Series) -> pd.Series:
     """Categories as text, missing ones by name."""
-    cells = values.astype(object)
-    return cells.where(values.notna(), MISSING).map(_text).astype(object)
+    cells = values.astype(object).where(values.notna(), MISSING)
+    return cells if isinstance(values.dtype, pd.StringDtype) else cells.map(_text).astype(object)
 
 
 def _text(value: Any) -> str:
@@ -149,9 +149,14 @@ def category_key(text: str) -> str:
 
 def count_texts(values: pd.Series) -> dict[str, int]:
     """Rows a category, most first; ways to write the same one count together, under the commonest."""
+    return counted_texts(texts(values).value_counts())
+
+
+def counted_texts(found: pd.Series) -> dict[str, int]:
+    """The same of texts with their counts, most first."""
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
-    for text, count in texts(values).value_counts().items():
+    for text, count in found.items():
         name = names.setdefault(category_key(str(text)), str(text))
         counts[name] = counts.get(name, 0) + int(count)
     return dict(sorted(counts.items(), key=lambda item: -item[1]))

@@ -41,10 +41,10 @@ def known_cells(plan: TablePlan, frame: pd.DataFrame, first_row: int = 0) -> pd.
     return pd.DataFrame(known, index=frame.index)
 
 
-def target_values(plan: TablePlan, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def target_values(plan: TablePlan, frame: pd.DataFrame, first_row: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """The targets as numbers, one column each, and which rows have them all."""
     columns = [column_of(frame, name, plan.na_values) for name in plan.targets]
-    values = np.column_stack([numbers(column, plan.spelling(str(column.name))) for column in columns])
+    values = np.column_stack([numbers(column, plan.spelling(str(column.name)), first_row) for column in columns])
     return values, np.asarray(np.isfinite(values).all(1))
 
 

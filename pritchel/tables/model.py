@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pritchel import checks
+from pritchel.data.parts import is_table_source
 from pritchel.estimators.classifier import HorseshoeClassifier
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.estimators.saved import Saved, load_saved, save_estimator
@@ -27,10 +28,12 @@ from pritchel.tables.fitted import FittedTable
 from pritchel.tables.folds import fit_folds_elsewhere, fold_of_rows, pooled
 from pritchel.tables.group_folder import GROUPS, is_groups_folder
 from pritchel.tables.guesses import column_remarks, guess_table
+from pritchel.tables.look import LookedTable
 from pritchel.tables.messages import Message, TableError
 from pritchel.tables.plan import plan_arrays
 from pritchel.tables.read import LAYOUT, named
 from pritchel.tables.scoring import fit_and_score
+from pritchel.tables.streamed import fit_streamed
 from pritchel.tables.training import (
     TrainingTable,
     asks_for_classes,
@@ -157,16 +160,20 @@ class TableModel(FittedTable, BaseEstimator):
         model.notes_, model.arrays_, model.spec_ = notes or {}, arrays or {}, spec or {}
         return model
 
-    def fit(
-        self, frame: pd.DataFrame, target: str | Sequence[str], *, say: Callable[[Message], Any] | None = None
-    ) -> Self:
+    def fit(self, frame: Any, target: str | Sequence[str], *, say: Callable[[Message], Any] | None = None) -> Self:
         """Fit to a table that has the target, or several; rows without it are dropped.
 
-        `say` is told, in sentences, how the table is taken and what is being done; `say=print` shows them.
+        It is a data frame; or, read in batches, Parquet files (a folder, a pattern, a list), a pyarrow dataset, a polars
+        lazy frame, a Dask data frame or a Ray dataset. `say` is told how it is taken; `say=print` shows that.
         """
-        frame, targets, told = named(frame), names_of(target), Told.by(self)
+        targets, told, holdout = names_of(target), Told.by(self), self._holdout()
         tell = say or (lambda message: None)
-        holdout = self._holdout()
+        if isinstance(frame, LookedTable) or is_table_source(frame):
+            found = fit_streamed(self, frame, targets, told, holdout, tell)
+            self.estimator_, self.plan_, self.notes_, self.arrays_ = found
+            self.spec_ = {}
+            return self
+        frame = named(frame)
         classes = asks_for_classes(frame, targets, self.likelihood, self.estimator, told)
         estimator = new_estimator(self.estimator, classes, self.likelihood, self.random_state)
         data = training_table(frame, targets, told, holdout=holdout, seed=self.random_state, classes=classes)

@@ -33,11 +33,11 @@ def fit_and_score(
     rows = f"the {data.is_held_out.sum():,} rows held out" if data.is_held_out.any() else "its own rows"
     doing = Message(f"Scoring the fit on {rows}, without each column in turn, and beside simpler methods ...")
     with told_if_long(tell, doing):
-        notes, arrays = _score(estimator, data, weights)
+        notes, arrays = score(estimator, data, weights)
     return seconds | notes, arrays
 
 
-def _score(
+def score(
     estimator: Any, data: TrainingTable, weights: np.ndarray | None
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What a fitted estimator is worth on the rows held out; where there are none, what its columns are, on its own."""

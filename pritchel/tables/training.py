@@ -155,7 +155,7 @@ def training_table(
         is_held_out,
         row_numbers[is_known],
         tuple(row_numbers[~is_known].tolist()),
-        None if told.weight is None else _weights(frame, told)[is_known],
+        None if told.weight is None else row_weights(frame, told)[is_known],
     )
 
 
@@ -172,7 +172,8 @@ def rows_held_out(targets: np.ndarray, holdout: float, seed: int | None, classes
     return is_held_out
 
 
-def _weights(frame: pd.DataFrame, told: Told) -> np.ndarray:
+def row_weights(frame: pd.DataFrame, told: Told) -> np.ndarray:
+    """What each row counts for, by the column that was told."""
     values = numbers(column_of(frame, str(told.weight), told.na_values), DECIMALS.get(told.decimal or "", "plain"))
     wrong = np.flatnonzero(~(values >= 0))
     if len(wrong):

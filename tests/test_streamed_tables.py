@@ -1,0 +1,181 @@
+"""Tables in batches: `TableModel` and `pritchel fit` over many Parquet files, with categories and gaps."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow.dataset
+import pytest
+from typer.testing import CliRunner
+
+from pritchel import HorseshoeClassifier, TableError, TableModel, cli, load
+from pritchel.data.parts import SourceError, open_parts
+from pritchel.tables import look, streamed
+from pritchel.tables.look import look_through
+from pritchel.tables.plan import plan_table
+from tests.conftest import tiny
+
+BRIEF = {"training__num_steps": 60}
+WORDS = ["--hidden", "8", "--family", "factorized", "--inference", "variational", "--likelihood", "gaussian"]
+WORDS += ["--num-steps", "60", "--num-members", "1", "--quiet"]
+
+
+def made_up(num_rows: int = 3000) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=num_rows), "town": rng.choice(["Ulm", "Ham"], num_rows)})
+    frame["gap"] = np.where(rng.random(num_rows) < 0.2, np.nan, rng.normal(size=num_rows))
+    frame["number"] = np.arange(num_rows)
+    frame["y"] = np.sin(frame["a"]) + (frame["town"] == "Ulm") + 0.1 * rng.normal(size=num_rows)
+    return frame
+
+
+def write(frame: pd.DataFrame, folder, num: int = 4):
+    folder.mkdir(exist_ok=True)
+    for index, rows in enumerate(np.array_split(np.arange(len(frame)), num)):
+        frame.iloc[rows].to_parquet(folder / f"part-{index}.parquet", row_group_size=400)
+    return folder
+
+
+@pytest.fixture
+def few_kept(monkeypatch):
+    """A look keeps a hundred rows."""
+    for name in ("MAX_ROWS", "MIN_ROWS"):
+        monkeypatch.setattr(look, name, 100)
+
+
+def run(*words):
+    return CliRunner().invoke(cli.app, ["fit", *map(str, words), *WORDS])
+
+
+def test_a_look_at_few_rows_plans_as_the_whole_table_does(tmp_path):
+    frame = made_up().drop(columns="number")
+    found = look_through(open_parts(write(frame, tmp_path / "t"))).plan(["y"], look.Told())
+    expected = plan_table(frame, ["y"])
+    assert found == expected
+
+
+def test_what_is_rare_is_seen(tmp_path, few_kept):
+    """Of 3,000 rows a hundred are kept at random, and those that hold what no other does."""
+    frame = made_up()
+    frame.loc[2995, "town"] = "Rare"
+    frame.loc[2996, "a"] = 50.0
+    frame["full"] = 1.0
+    frame.loc[2997, "full"] = np.nan
+    table = look_through(open_parts(write(frame, tmp_path / "t")))
+    assert len(table.sample) < 200
+    plan = table.plan(["y"], look.Told())
+    columns = {column.name: column for column in plan.columns}
+    assert columns["town"].categories == ("Ham", "Rare", "Ulm")
+    assert columns["town"].summary["counts"] == frame["town"].value_counts().to_dict()
+    assert columns["a"].summary["quantiles"][-1] == 50.0
+    assert columns["full"].is_missing_marked
+    assert columns["full"].summary["missing"] == 1
+    assert columns["gap"].summary["missing"] == frame["gap"].isna().sum()
+    assert plan.left_out == {"number": look.LeftOut.ID_COUNT}
+    assert abs(columns["a"].fill) < 0.5
+
+
+def test_many_categories_are_the_commonest_of_all_rows(tmp_path, few_kept):
+    rng = np.random.default_rng(1)
+    frame = made_up().assign(town=[f"t{index:02d}" for index in np.minimum(rng.geometric(0.05, 3000), 60)])
+    plan = look_through(open_parts(write(frame, tmp_path / "t"))).plan(["y"], look.Told())
+    town = next(column for column in plan.columns if column.name == "town")
+    counts = frame["town"].value_counts()
+    assert len(town.categories) == 30
+    assert counts[list(town.categories)].min() >= counts.drop(list(town.categories)).max()
+    assert town.summary["distinct"] == len(counts)
+
+
+def test_tables_of_other_engines_are_planned_alike(tmp_path):
+    pl = pytest.importorskip("polars")
+    folder = write(made_up(), tmp_path / "t")
+    sources = folder, pyarrow.dataset.dataset(folder), pl.scan_parquet(folder / "*.parquet")
+    plans = [look_through(open_parts(source)).plan(["y"], look.Told()) for source in sources]
+    assert plans[0] == plans[1] == plans[2]
+
+
+def test_a_table_in_batches_is_fitted_scored_and_saved(tmp_path):
+    frame = made_up()
+    frame.loc[[3, 2999], "y"] = np.nan
+    source = str(write(frame, tmp_path / "t") / "*.parquet")
+    said = []
+    model = TableModel(tiny(training__buffer_rows=500)).fit(source, "y", say=lambda message: said.append(str(message)))
+    whole = TableModel(tiny()).fit(frame, "y")
+    assert [column.name for column in model.plan_.columns] == ["a", "town", "gap"]
+    assert model.notes_["num_scored"] == 300
+    assert model.notes_["source"]["rows"] == 3000
+    assert model.notes_["source"]["without_target"] == 2
+    assert any("2,998 rows are read in batches" in text for text in said)
+    assert any("Dropped: 2 row" in text for text in said)
+    own, other = (fitted.notes_["scores"][0] for fitted in (model, whole))
+    assert own["rmse"] < 1.6 * other["rmse"]
+    assert own["rmse"] < own["constant_rmse"] / 3
+    assert {score["name"] for score in model.notes_["baselines"]} == {"ridge regression", "gradient boosting"}
+    answers = load(model.save(tmp_path / "model")).predict(frame.head(20))
+    pd.testing.assert_frame_equal(answers, model.predict(frame.head(20)))
+
+
+def test_classes_weights_and_a_refit(tmp_path):
+    frame = made_up(1200)
+    frame["y"] = np.where(frame["y"] > 0.5, "high", "low")
+    frame.loc[1199, "y"] = "odd"  # first met in the last file
+    folder = write(frame.assign(w=2.0), tmp_path / "t")
+    model = TableModel(tiny(HorseshoeClassifier, **BRIEF), weight="w", refit=True).fit(folder, "y")
+    assert model.estimator_.classes_.tolist() == ["high", "low", "odd"]
+    assert "w" not in [column.name for column in model.plan_.columns]
+    assert model.notes_["source"]["refit"] is True
+    assert model.predict(frame.head(3)).shape == (3, 4)
+
+
+def test_a_slip_in_the_last_file_is_named_by_file_column_and_row(tmp_path, few_kept):
+    frame = made_up().assign(price=lambda own: own["a"].round(2).astype(str))
+    frame.loc[2990, "price"] = "unknown"
+    folder = write(frame, tmp_path / "t")
+    with pytest.raises(TableError, match=r"price'.*holds numbers, but row|part-3\.parquet: Column 'price'.*row 741"):
+        TableModel(tiny(**BRIEF)).fit(folder, "y")
+    TableModel(tiny(**BRIEF), na_values=["unknown"]).fit(folder, "y")
+    with pytest.raises(TableError, match="folds needs the whole table"):
+        TableModel(tiny(), folds=3).fit(folder, "y")
+    with pytest.raises(TableError, match="No column 'z'"):
+        TableModel(tiny()).fit(folder, "z")
+
+
+def test_the_command_streams_many_files(tmp_path, monkeypatch):
+    folder, output = write(made_up(), tmp_path / "t"), tmp_path / "model"
+    pattern = folder / "*.parquet"
+    in_memory = run(pattern, "-t", "y", "-o", output, "--json")
+    assert in_memory.exit_code == 0, in_memory.stderr
+    assert "batches" not in in_memory.stderr
+    assert json.loads(in_memory.stdout)["source"]["rows"] == 3000
+    told = run(pattern, "-t", "y", "-o", output, "--overwrite", "--stream")
+    assert told.exit_code == 0, told.stderr
+    assert "3,000 rows are read in batches" in told.stderr
+    monkeypatch.setattr(streamed, "MAX_TABLE_ROWS", 2000)
+    by_itself = run(folder, "-t", "y", "-o", output, "--overwrite")
+    assert "3,000 rows are read in batches" in by_itself.stderr
+    assert load(output).notes_["source"]["table"] == str(folder)
+    assert not (tmp_path / "model.partial").exists()
+    assert "batches" not in run(folder, "-t", "y", "-o", output, "--overwrite", "--no-stream").stderr
+
+
+def test_the_command_names_the_file_and_writes_nothing(tmp_path):
+    folder, output = write(made_up(), tmp_path / "t"), tmp_path / "model"
+    path = folder / "part-2.parquet"
+    good = path.read_bytes()
+    pd.read_parquet(path).assign(a="text").to_parquet(path)
+    for wrong, text in (
+        (path.read_bytes(), "column 'a' holds texts; in"),
+        (good[:3000], "not a Parquet file"),
+        (b"", "not a Parquet file"),
+    ):
+        path.write_bytes(wrong)
+        result = run(folder, "-t", "y", "-o", output, "--stream")
+        assert result.exit_code == 2
+        assert "part-2.parquet" in result.stderr
+        assert text in result.stderr
+        assert sorted(own.name for own in tmp_path.iterdir()) == ["t"]
+    path.unlink()
+    assert run(folder, "-t", "y", "-o", output, "--stream").exit_code == 0
+    with pytest.raises(SourceError, match="no Parquet file"):
+        open_parts(str(tmp_path / "none*"))
+    assert run(tmp_path / "none*.parquet", "-t", "y", "-o", tmp_path / "m").exit_code == 2
