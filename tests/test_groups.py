@@ -71,6 +71,7 @@ def test_each_is_what_it_would_be_alone(shops):
         )
         assert np.array_equal(own.estimator_.elbo_, data.estimator_.elbo_)
         assert own.notes_["scores"] == data.notes_["scores"]
+        assert own.estimator_.training.drop_dead_units is False  # another width would be another program
 
 
 def test_rows_are_answered_by_the_model_of_their_group(shops):
@@ -81,6 +82,7 @@ def test_rows_are_answered_by_the_model_of_their_group(shops):
     for name in NAMES:
         rows = frame["shop"] == name
         pd.testing.assert_frame_equal(answers[rows], shops.model(name).predict(frame[rows], [0.9], split=True))
+    assert sorted(name for name, _ in shops._rows(frame, 0, "raise")) == sorted(NAMES)  # each once
     assert list(shops.predict(frame.iloc[:0]).columns) == ["mean", "sd"]
     assert list(shops.region(frame, 0.9).columns) == ["region90"]
 
