@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import pritchel
 from pritchel import FileError, GroupedModel, HorseshoeClassifier, TableError, TableModel, fit_groups
 from pritchel.cli import app
+from pritchel.folder import spec_digest
 from pritchel.infer.step import run_chunk
 from pritchel.tables import fit_groups as run
 from pritchel.tables import group_fits
@@ -141,6 +142,16 @@ def test_an_index_that_was_changed_is_refused(shops, folder, tmp_path):
         ({"format": "other"}, "does not describe groups"),
     ):
         (tmp_path / INDEX).write_text(json.dumps(json.loads((folder / INDEX).read_text()) | change))
+        with pytest.raises(FileError, match=why):
+            GroupedModel.load(tmp_path)
+    whole = json.loads((folder / INDEX).read_text())
+    for change, why in (
+        ({"groups": [{"name": "Ham"}]}, "'rows' is missing"),
+        ({"groups": whole["groups"] * 2}, "names a group twice"),
+        ({"failed": ["new"]}, "failed must be an object"),
+    ):
+        changed = whole | change
+        (tmp_path / INDEX).write_text(json.dumps(changed | {"spec_sha256": spec_digest(changed)}))
         with pytest.raises(FileError, match=why):
             GroupedModel.load(tmp_path)
     with pytest.raises(FileError, match=r"groups\.json is missing"):
