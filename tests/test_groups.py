@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import pritchel
 from pritchel import FileError, GroupedModel, HorseshoeClassifier, TableError, TableModel, fit_groups
 from pritchel.cli import app
+from pritchel.folder import spec_digest
 from pritchel.infer.step import run_chunk
 from pritchel.tables import fit_groups as run
 from pritchel.tables import group_fits
@@ -71,6 +72,7 @@ def test_each_is_what_it_would_be_alone(shops):
         )
         assert np.array_equal(own.estimator_.elbo_, data.estimator_.elbo_)
         assert own.notes_["scores"] == data.notes_["scores"]
+        assert own.estimator_.training.drop_dead_units is False  # another width would be another program
 
 
 def test_rows_are_answered_by_the_model_of_their_group(shops):
@@ -81,6 +83,7 @@ def test_rows_are_answered_by_the_model_of_their_group(shops):
     for name in NAMES:
         rows = frame["shop"] == name
         pd.testing.assert_frame_equal(answers[rows], shops.model(name).predict(frame[rows], [0.9], split=True))
+    assert sorted(name for name, _ in shops._rows(frame, 0, "raise")) == sorted(NAMES)  # each once
     assert list(shops.predict(frame.iloc[:0]).columns) == ["mean", "sd"]
     assert list(shops.region(frame, 0.9).columns) == ["region90"]
 
@@ -139,6 +142,16 @@ def test_an_index_that_was_changed_is_refused(shops, folder, tmp_path):
         ({"format": "other"}, "does not describe groups"),
     ):
         (tmp_path / INDEX).write_text(json.dumps(json.loads((folder / INDEX).read_text()) | change))
+        with pytest.raises(FileError, match=why):
+            GroupedModel.load(tmp_path)
+    whole = json.loads((folder / INDEX).read_text())
+    for change, why in (
+        ({"groups": [{"name": "Ham"}]}, "'rows' is missing"),
+        ({"groups": whole["groups"] * 2}, "names a group twice"),
+        ({"failed": ["new"]}, "failed must be an object"),
+    ):
+        changed = whole | change
+        (tmp_path / INDEX).write_text(json.dumps(changed | {"spec_sha256": spec_digest(changed)}))
         with pytest.raises(FileError, match=why):
             GroupedModel.load(tmp_path)
     with pytest.raises(FileError, match=r"groups\.json is missing"):

@@ -53,7 +53,7 @@ class GroupsCommand(NamedTuple):
 def describe_groups(models: Any) -> dict[str, Any]:
     """What a folder of models is, as plain values; the worst are those least ahead of the constant predictor."""
     index = models.index
-    widths = [max(map(sum, group["units_kept"])) for group in index["groups"]]
+    widths = [max(map(sum, group["units_kept"]), default=0) for group in index["groups"]]
     scored = sorted((group for group in index["groups"] if group["scores"]), key=_gain)
     return {
         "model": str(models.path),

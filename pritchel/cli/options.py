@@ -106,7 +106,7 @@ ESTIMATOR_OPTIONS = (
         CALIBRATION,
     ),
     EstimatorOption("calibration__unseen_fraction", float, "The part of the rows that it keeps.", CALIBRATION),
-    EstimatorOption("n_jobs", int, "Members fitted at a time; default: all cores.", TRAINING),
+    EstimatorOption("n_jobs", int, "Members, or with --by groups, fitted at a time; default: all cores.", TRAINING),
 )
 
 

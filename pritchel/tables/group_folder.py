@@ -8,12 +8,37 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from pritchel.estimators import schema
 from pritchel.folder import is_model_folder, spec_digest
 from pritchel.serial import MAX_TEXT_BYTES, FileError, read_json, with_nans, without_infinities
 from pritchel.writing import exchange, sync, write_text
 
 FORMAT, FORMAT_VERSION = "pritchel-groups", 1
 INDEX, GROUPS = "groups.json", "groups"
+GROUP = schema.parts(
+    {
+        "name": schema.text,
+        "rows": schema.whole,
+        "units_kept": schema.each(schema.each(schema.whole)),
+        "is_collapsed": schema.flag,
+        "scores": schema.each(schema.either(schema.CLASS_SCORES, schema.NUMBER_SCORES)),
+        "num_scored": schema.whole,
+    }
+)
+INDEX_RULE = schema.parts(
+    {
+        "by": schema.text,
+        "targets": schema.each(schema.text),
+        "classes": schema.flag,
+        "is_finished": schema.flag,
+        "created": schema.text,
+        "versions": schema.named(schema.text),
+        "settings": schema.named(schema.anything),
+        "table": schema.TABLE,
+        "groups": schema.each(GROUP),
+        "failed": schema.named(schema.text),
+    }
+)
 MAX_NAME = 40  # letters of a group's name in that of its folder
 
 
@@ -72,13 +97,16 @@ def _index(path: Path) -> dict[str, Any]:
     if index.get("format_version") != FORMAT_VERSION:
         version = index.get("format_version")
         raise FileError(f"its format version is {version!r} and this release reads {FORMAT_VERSION}: upgrade pritchel")
-    if spec_digest(index) != index.get("spec_sha256"):
+    try:
+        is_whole = spec_digest(index) == index.get("spec_sha256")
+    except RecursionError:
+        is_whole = False
+    if not is_whole:
         raise FileError(f"{INDEX} was changed after it was written (its digest does not match)")
-    groups, failed = index.get("groups"), index.get("failed")
-    if not isinstance(index.get("by"), str) or not isinstance(groups, list) or not isinstance(failed, dict):
-        raise FileError(f"{INDEX} does not name its groups")
-    if not all(isinstance(group, dict) and isinstance(group.get("name"), str) for group in groups):
-        raise FileError(f"{INDEX} does not name its groups")
+    INDEX_RULE(index, INDEX)
+    names = [*(group["name"] for group in index["groups"]), *index["failed"]]
+    if len({*names}) < len(names):
+        raise FileError(f"{INDEX} names a group twice")
     return index
 
 

@@ -96,7 +96,7 @@ class GroupedModel:
         rows = []
         for group in self.index["groups"]:
             first = {name: value for name, value in (group["scores"] or [{}])[0].items() if isinstance(value, float)}
-            rows.append({"rows": group["rows"], "units": max(map(sum, group["units_kept"])), **first})
+            rows.append({"rows": group["rows"], "units": max(map(sum, group["units_kept"]), default=0), **first})
         return pd.DataFrame(rows, index=pd.Index(self.groups, name=self.by))
 
     def reading(self, decimal: str | None = None, na_values: Sequence[str] = ()) -> Self:
