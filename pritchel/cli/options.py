@@ -89,6 +89,7 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("training__early_stopping", bool, "Stop when rows held out from training stop gaining.", TRAINING),
     EstimatorOption("training__validation_fraction", float, "How many rows early stopping holds out.", TRAINING),
     EstimatorOption("training__patience", int, "Checks without gain before it stops.", TRAINING),
+    EstimatorOption("training__buffer_rows", _count_or_auto, "Rows of a stream in memory, or auto.", TRAINING),
     EstimatorOption(
         "inference",
         str,
