@@ -20,9 +20,9 @@ def inspect(model: Annotated[Path, typer.Argument(help="Model folder.")], as_jso
     Exit codes: 0 done; 3 not a sound model.
     """
     with plain_errors():
-        from pritchel.tables.model import TableModel
+        from pritchel.tables.loaded import LoadedTable
 
-        facts = describe(TableModel.load(model), str(model))
+        facts = describe(LoadedTable.load(model), str(model))
         if as_json:
             print_json(facts)
         else:

@@ -53,11 +53,11 @@ def predict(
     """
     with plain_errors():
         from pritchel.cli.tables_out import table_writer
-        from pritchel.tables.model import TableModel
+        from pritchel.tables.loaded import LoadedTable
         from pritchel.tables.pieces import Asked, answer_pieces, remarks_on
         from pritchel.tables.read import iter_table
 
-        loaded = TableModel.load(model).reading(decimal, na_value or ())
+        loaded = LoadedTable.load(model).reading(decimal, na_value or ())
         asked = Asked(quantile or (0.05, 0.5, 0.95), row_id or (), split, flag_outside, region)
         start, last = time.monotonic(), None
         with table_writer(output, overwrite, quote_formulas) as write:

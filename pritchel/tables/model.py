@@ -18,22 +18,20 @@ from pritchel.estimators.saved import Saved, load_saved, save_estimator
 from pritchel.estimators.typed import unfitted
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.model.likelihoods import LIKELIHOODS
-from pritchel.serial import FileError
 from pritchel.settings import name_of
-from pritchel.tables.baselines import line_of
 from pritchel.tables.columns import TablePlan, Told, names_of
+from pritchel.tables.encode import one_or_more
 from pritchel.tables.fitted import FittedTable
 from pritchel.tables.folds import fold_of_rows, pooled
 from pritchel.tables.guesses import column_remarks, guess_table
+from pritchel.tables.loaded import plan_of
 from pritchel.tables.messages import Message, TableError
-from pritchel.tables.plan import plan_arrays
 from pritchel.tables.read import LAYOUT, named
 from pritchel.tables.scoring import fit_and_score
 from pritchel.tables.training import (
     TrainingTable,
     asks_for_classes,
     new_estimator,
-    one_or_more,
     remarks,
     training_table,
 )
@@ -230,13 +228,10 @@ class TableModel(FittedTable, BaseEstimator):
     @classmethod
     def of_saved(cls, saved: Saved, path: str | os.PathLike) -> Self:
         """The model of a folder that has been read."""
-        if not isinstance(saved.model, (HorseshoeRegressor, HorseshoeClassifier)):
-            raise TableError(f"{path} holds a {type(saved.model).__name__}, which does not predict from tables.")
-        plan = plan_arrays(saved.model) if saved.table is None else TablePlan.from_json(saved.table)
-        if len(plan.feature_names()) != saved.model.n_features_in_:
-            raise FileError(f"{path} cannot be loaded: its columns do not make the inputs of the network.")
-        line_of(saved.model, saved.arrays)
-        return cls.of(saved.model, plan, saved.notes, saved.arrays, saved.spec)
+        return cls.of(saved.model, plan_of(saved, path), saved.notes, saved.arrays, saved.spec)
+
+    def _require_fitted(self) -> None:
+        check_is_fitted(self)
 
     def _holdout(self) -> float:
         """The part of the rows to hold out, and whether it and the folds can be."""

@@ -8,8 +8,8 @@ import pandas as pd
 from pritchel.tables.answers import region_answers
 from pritchel.tables.cells import listed
 from pritchel.tables.encode import encode_inputs
+from pritchel.tables.fitted import FittedTable
 from pritchel.tables.messages import TableError
-from pritchel.tables.model import TableModel
 from pritchel.tables.outside import Outside, joined_counts, outside_cells, outside_remarks
 from pritchel.tables.read import named
 
@@ -34,7 +34,7 @@ class PieceAnswers(NamedTuple):
     extra: list[str]  # columns that the model does not know
 
 
-def answer_pieces(model: TableModel, pieces: Iterator[pd.DataFrame], asked: Asked) -> Iterator[PieceAnswers]:
+def answer_pieces(model: FittedTable, pieces: Iterator[pd.DataFrame], asked: Asked) -> Iterator[PieceAnswers]:
     """An answer a piece: ids, or numbers of rows, and predictions."""
     num_rows, counts = 0, {}
     for piece in pieces:
@@ -52,7 +52,7 @@ def answer_pieces(model: TableModel, pieces: Iterator[pd.DataFrame], asked: Aske
         yield PieceAnswers(whole, num_rows, counts, _extra_columns(model, piece, ids))
 
 
-def _regions(model: TableModel, piece: pd.DataFrame, coverage: float, first_row: int) -> dict[str, list[str]]:
+def _regions(model: FittedTable, piece: pd.DataFrame, coverage: float, first_row: int) -> dict[str, list[str]]:
     posterior = model.estimator_.posterior_
     if model.has_classes or posterior.likelihood.has_counts:
         raise TableError("{option} is for numbers: counts and classes have probabilities.", "region")
@@ -62,21 +62,21 @@ def _regions(model: TableModel, piece: pd.DataFrame, coverage: float, first_row:
     return region_answers(posterior, inputs, model.plan_.targets, coverage)
 
 
-def remarks_on(model: TableModel, last: PieceAnswers) -> Iterator[str]:
+def remarks_on(model: FittedTable, last: PieceAnswers) -> Iterator[str]:
     """What to tell about a table, given the answer to its last piece."""
     if last.extra:
         yield f"The model does not know, and does not use, column {listed(last.extra)}."
     yield from outside_remarks(model.plan_, last.counts)
 
 
-def _ids(model: TableModel, piece: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
+def _ids(model: FittedTable, piece: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
     missing = [name for name in wanted if name not in piece.columns]
     if missing:
         raise TableError(f"{{option}}: the table has no column {listed(missing)}.", "id")
     return list(wanted) or [name for name in model.plan_.ids if name in piece.columns]
 
 
-def _extra_columns(model: TableModel, piece: pd.DataFrame, ids: Sequence[str]) -> list[str]:
+def _extra_columns(model: FittedTable, piece: pd.DataFrame, ids: Sequence[str]) -> list[str]:
     plan = model.plan_
     known = {column.name for column in plan.columns} | {*plan.targets, *plan.left_out, *ids}
     return [str(name) for name in piece.columns if name not in known]
