@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+MAX_LABELS = 12  # in a message
 LARGEST = 1e100  # its square, and the reciprocal of that, are floats
 FEWEST_ROWS, MOST_ROWS = 1e-6, 1e12  # that weights may stand for: squared gradients must be short floats
 FEW_DIGITS = "floats have but a few steps between its values, so large are they. Subtract an offset from them first."
@@ -120,6 +121,16 @@ def check_labels(y: Any) -> None:
     kinds = sorted({type(label).__name__ for label in values.ravel()}) if is_mixed else []
     if len(kinds) > 1:
         raise ValueError(f"y mixes labels of several kinds ({', '.join(kinds)}). Turn them into one, such as texts.")
+
+
+def index_of_labels(labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The place of each label among those that a fit has seen, which are in order; refuses others by name."""
+    index = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+    if np.any(is_new := known[index] != labels):
+        wrong, names = labels[is_new].tolist()[0], known.tolist()
+        shown = f"{names}" if len(names) <= MAX_LABELS else f"{len(names):,} others, such as {names[:MAX_LABELS]}"
+        raise ValueError(f"y holds {wrong!r}, a class that the fit has not seen; it knows {shown}.")
+    return index.astype(np.float64)
 
 
 def check_magnitude(name: str, values: np.ndarray, labels: Sequence[str] | None = None) -> None:

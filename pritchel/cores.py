@@ -38,7 +38,7 @@ def by_chunks(answer: Callable[[slice], Answer], num_rows: int, chunk_rows: int)
     chunks = [slice(start, min(start + chunk_rows, num_rows)) for start in range(0, max(num_rows, 1), chunk_rows)]
     with one_blas_thread():
         _take_blas_memory()
-        num_threads = min(len(chunks), num_cores())
+        num_threads = min(len(chunks), num_cores()) if len(chunks) > 1 else 1
         pool = ThreadPoolExecutor(num_threads)
         try:
             if (

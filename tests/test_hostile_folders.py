@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from pritchel import FileError, HorseshoeClassifier, TableModel
 from pritchel.cli.inspect import describe, show
-from pritchel.estimators.saved import unpack
+from pritchel.estimators.saved import unpack, unpack_to_ask
 from pritchel.folder import read_folder
 from pritchel.posterior.evaluate import LEVELS, ClassScores, TargetScores
+from pritchel.tables.loaded import LoadedTable
 from tests.conftest import tiny
 from tests.test_files import JSON_VALUES, rewrite_spec
 
@@ -47,17 +48,26 @@ def places(node, path=()):
 
 
 def use(spec, arrays, frame):
-    """Load, predict and inspect; None if it was refused."""
+    """Load, predict and inspect, as a model and as what commands ask; the model, or None if it was refused."""
+    model, asked = (
+        loaded(kind, made, spec, arrays) for kind, made in ((TableModel, unpack), (LoadedTable, unpack_to_ask))
+    )
+    assert model is None or asked is not None
+    for own in filter(None, (model, asked)):
+        num_columns = own.estimator_.n_features_in_
+        of_arrays = pd.DataFrame(np.zeros((3, num_columns)), columns=[f"x{1 + index}" for index in range(num_columns)])
+        rows = of_arrays if spec["table"] is None else frame.head(3)
+        answers = own.predict(rows, () if own.has_classes else (0.5,))
+        assert np.isfinite(answers.select_dtypes("number").to_numpy()).all()
+        show(describe(own, "folder"))
+    return model
+
+
+def loaded(kind, unpack, spec, arrays):
     try:
-        model = TableModel.of_saved(unpack(spec, arrays), "folder")
+        return kind.of_saved(unpack(spec, arrays), "folder")
     except FileError:
         return None
-    if spec["table"] is None:  # a model of arrays, with columns x1, x2, ...
-        frame = pd.DataFrame(np.zeros((3, model.estimator_.n_features_in_)), columns=["x1", "x2", "x3"])
-    answers = model.predict(frame.head(3), () if model.has_classes else (0.5,))
-    assert np.isfinite(answers.select_dtypes("number").to_numpy()).all()
-    show(describe(model, "folder"))
-    return model
 
 
 def with_value(spec, path, value):

@@ -12,16 +12,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pritchel import HorseshoeClassifier, TableModel
+from pritchel import FileError, HorseshoeClassifier, TableError, TableModel
+from pritchel.cli.inspect import describe
+from pritchel.estimators.saved import unpack_to_ask
+from pritchel.folder import read_folder
 from pritchel.guide import Family
 from pritchel.guide.member import Member
 from pritchel.guide.network import draw_noise_shapes, draw_weights, keep_units, start_guide
 from pritchel.model.network import Model
 from pritchel.model.priors import PRIORS
 from pritchel.posterior.draws import BLOCK_DRAWS, weight_block
+from pritchel.tables.loaded import LoadedTable
+from pritchel.tables.scoring import score_notes
 from tests.conftest import gaussian, tiny
 
-FITTING = ("jax", "equinox", "optax", "blackjax")
+HEAVY = ("jax", "equinox", "optax", "blackjax", "sklearn", "scipy.stats", "scipy.optimize", "joblib")
 ASK = """
 import json, sys
 import pandas as pd
@@ -31,7 +36,8 @@ from pritchel.cli import app
 
 folder, heavy = sys.argv[1], sys.argv[2].split()
 found = {}
-for words in (["inspect", folder], ["predict", folder, "rows.csv"], ["evaluate", folder, "rows.csv"]):
+exported = ["export", folder, "--format", "numpy", "-o", f"{folder}.py"]
+for words in (["inspect", folder], ["predict", folder, "rows.csv"], ["evaluate", folder, "rows.csv"], exported):
     outcome = CliRunner().invoke(app, words)
     assert outcome.exit_code == 0, outcome.output
     found[words[0]] = [name for name in heavy if name in sys.modules]
@@ -41,7 +47,7 @@ print(json.dumps(found))
 """
 
 
-def ask(folder, kind, code=ASK, heavy=FITTING):
+def ask(folder, kind, code=ASK, heavy=HEAVY):
     """What the code prints, in a process that has imported nothing yet."""
     words = [sys.executable, "-c", code, str(kind), " ".join(heavy)]
     told = {name: value for name, value in os.environ.items() if name != "SCIPY_ARRAY_API"}
@@ -73,8 +79,43 @@ def folder(tmp_path_factory):
 
 @pytest.mark.filterwarnings("ignore::pritchel.FitWarning")
 @pytest.mark.parametrize("kind", ["variational", "sampled", "classes"])
-def test_commands_that_ask_a_model_import_no_jax(folder, kind):
-    assert ask(folder, kind) == {"inspect": [], "predict": [], "evaluate": [], "load": []}
+def test_commands_that_ask_a_model_import_nothing_heavy(folder, kind):
+    """And `load`, whose estimators are scikit-learn's, imports no JAX either."""
+    assert ask(folder, kind) == {word: [] for word in ("inspect", "predict", "evaluate", "export", "load")}
+
+
+@pytest.mark.filterwarnings("ignore::pritchel.FitWarning")
+@pytest.mark.parametrize("kind", ["variational", "sampled", "classes"])
+def test_a_folder_that_is_asked_answers_as_the_model_does(folder, kind):
+    frame = pd.read_csv(folder / "rows.csv")
+    asked, model = LoadedTable.load(folder / kind), TableModel.load(folder / kind)
+    levels = () if model.has_classes else (0.1, 0.9)
+    pd.testing.assert_frame_equal(
+        asked.predict(frame, levels, split=True), model.predict(frame, levels, split=True), check_exact=True
+    )
+    pd.testing.assert_frame_equal(asked.outside(frame), model.outside(frame))
+    assert score_notes(asked.evaluate(frame)) == score_notes(model.evaluate(frame))
+    assert asked.importances(frame) == model.importances(frame)
+    assert describe(asked, "m") == describe(model, "m")
+    for name in ("unit_scales_", "weight_norms_"):
+        (own,), (other,) = getattr(asked.estimator_, name), getattr(model.estimator_, name)
+        np.testing.assert_array_equal(own, other)
+
+
+@pytest.mark.filterwarnings("ignore::pritchel.FitWarning")
+def test_a_folder_that_is_asked_checks_what_it_uses(folder, tmp_path):
+    spec, arrays = read_folder(folder / "classes")
+    frame = pd.read_csv(folder / "rows.csv")
+    asked = LoadedTable.of_saved(unpack_to_ask(spec, arrays), "folder")
+    with pytest.raises(TableError, match="sideways"):
+        asked.evaluate(frame.assign(z="sideways"))
+    with pytest.raises(ValueError, match="has not seen"):
+        asked.estimator_.evaluate(frame[["a", "b"]], np.full(len(frame), "sideways"))
+    for change in ({"kind": "Oracle"}, {"settings": {"checkpoint": "elsewhere"}}):
+        with pytest.raises(FileError):
+            unpack_to_ask(spec | change, arrays)
+    with pytest.raises(TableError, match="holds a DynamicsModel"):
+        LoadedTable.of_saved(unpack_to_ask(spec | {"kind": "DynamicsModel"}, arrays), "folder")
 
 
 @pytest.mark.filterwarnings("ignore::pritchel.FitWarning")

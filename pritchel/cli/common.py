@@ -141,11 +141,11 @@ def interrupts_held() -> Iterator[None]:
 def plain_errors(*packages: str) -> Iterator[None]:
     """Turn what a user can mend into one sentence and an exit code, and warnings into notes.
 
-    `packages` are those that the command will need besides what every model needs.
+    `packages` are those that the command will need besides what asking a model needs.
     """
     try:
         with warnings_told(), interrupts_held():
-            for name in ("pritchel.tables.model", *packages):  # and all that is heavy with it
+            for name in ("pritchel.tables.loaded", *packages):  # and all that is heavy with it
                 importlib.import_module(name)
         with warnings_told(), _errors_as_sentences():
             yield

@@ -46,12 +46,12 @@ def evaluate(
         from pritchel.cli.scores import checks_table, scores_table
         from pritchel.posterior.evaluate import calibration_curve
         from pritchel.tables.judgement import judge
-        from pritchel.tables.model import TableModel
+        from pritchel.tables.loaded import LoadedTable
         from pritchel.tables.outside import outside_cells, outside_remarks
         from pritchel.tables.read import read_table
         from pritchel.tables.scoring import score_notes
 
-        loaded = TableModel.load(model).reading(decimal, na_value or (), target or ())
+        loaded = LoadedTable.load(model).reading(decimal, na_value or (), target or ())
         frame = read_table(table, sep, encoding)
         outcome = loaded.evaluate(frame)
         for text in outside_remarks(loaded.plan_, outside_cells(loaded.plan_, frame)[1]):

@@ -38,14 +38,14 @@ def export(
         from pritchel.files.deployed import deployed
         from pritchel.files.numpy_export import write_numpy
         from pritchel.files.onnx_export import write_onnx
-        from pritchel.tables.model import TableModel
+        from pritchel.tables.loaded import LoadedTable
 
         writers = {"onnx": write_onnx, "numpy": write_numpy}
         if kind not in writers:
             raise ValueError(f"--format must be one of {', '.join(writers)}; got {kind!r}.")
         if output.exists() and not overwrite:
             raise FileExistsError(f"{output} exists. Choose another name, or add --overwrite.")
-        loaded = TableModel.load(model)
+        loaded = LoadedTable.load(model)
         members = loaded.estimator_.posterior_.members
         in_use = loaded.estimator_.units_kept_.sum()
         present = sum(len(units) for member in members for units in member.kept)

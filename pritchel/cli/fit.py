@@ -119,7 +119,7 @@ def fit(
 
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model; 130 interrupted.
     """
-    with plain_errors("optax"):
+    with plain_errors("pritchel.tables.model", "optax"):
         from pritchel.cli.presets import make_estimator
         from pritchel.tables.columns import Told
         from pritchel.tables.look import LookedTable

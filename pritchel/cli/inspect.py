@@ -23,10 +23,9 @@ def inspect(model: Annotated[Path, typer.Argument(help="Model folder.")], as_jso
     """
     with plain_errors():
         from pritchel.cli.groups import describe_groups, show_groups
-        from pritchel.tables.groups import GroupedModel
-        from pritchel.tables.load import load_table
+        from pritchel.tables.groups import GroupedModel, load_to_ask
 
-        loaded = load_table(model)
+        loaded = load_to_ask(model)
         of_groups = isinstance(loaded, GroupedModel)
         facts = describe_groups(loaded) if of_groups else describe(loaded, str(model))
         if as_json:

@@ -62,12 +62,12 @@ def predict(
     with plain_errors():
         from pritchel.checks import check_choice
         from pritchel.cli.tables_out import table_writer
-        from pritchel.tables.load import load_table
+        from pritchel.tables.groups import load_to_ask
         from pritchel.tables.pieces import Asked, answer_pieces, remarks_on
         from pritchel.tables.read import iter_table
 
         check_choice("--unknown", unknown, ("raise", "missing"))
-        loaded = load_table(model).reading(decimal, na_value or ())
+        loaded = load_to_ask(model).reading(decimal, na_value or ())
         empty = "missing" if unknown == "missing" else "raise"
         asked = Asked(quantile or (0.05, 0.5, 0.95), row_id or (), split, flag_outside, region, empty)
         start, last = time.monotonic(), None

@@ -39,7 +39,7 @@ def prune(
 
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model.
     """
-    with plain_errors("optax"):
+    with plain_errors("pritchel.tables.model", "optax"):
         from pritchel.folder import require_free
         from pritchel.tables.model import TableModel
         from pritchel.tables.read import read_table

@@ -29,7 +29,7 @@ def report(
 
     Exit codes: 0 done; 2 wrong option or table; 3 not a sound model.
     """
-    with plain_errors():
+    with plain_errors("pritchel.tables.model"):
         if output.exists() and not overwrite:
             raise FileExistsError(f"{output} exists. Choose another name, or add --overwrite.")
         try:

@@ -22,8 +22,6 @@ from pritchel.model.priors import PriorSettings
 from pritchel.posterior.answers import Uncertainty
 from pritchel.posterior.calibration import Calibration
 
-MAX_SHOWN = 12  # labels in a message
-
 
 class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
     """Bayesian neural network classification that starts wide and keeps only the units the data ask for.
@@ -166,12 +164,7 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
             if len(self.classes_) < 2:
                 only = self.classes_[0]
                 raise ValueError(f"y holds one class only, {only!r}; a classifier needs rows of at least two.")
-        index = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-        if np.any(unknown := self.classes_[index] != labels):
-            wrong, known = labels[unknown].tolist()[0], self.classes_.tolist()
-            shown = f"{known}" if len(known) <= MAX_SHOWN else f"{len(known):,} others, such as {known[:MAX_SHOWN]}"
-            raise ValueError(f"y holds {wrong!r}, a class that the fit has not seen; it knows {shown}.")
-        return index.astype(np.float64)[:, None]
+        return checks.index_of_labels(labels, self.classes_)[:, None]
 
     def _know_targets(self, source: Any) -> np.ndarray:
         known = self.classes_ if self.warm_start and hasattr(self, "posterior_") else None

@@ -31,9 +31,8 @@ def check_arguments(estimator: Any) -> None:
         raise FileError("its class_weight is neither balanced nor weights by label")
 
 
-def check_table(estimator: Any, table: dict[str, Any] | None, notes: dict[str, Any]) -> None:
-    """The columns and scores are about this estimator's targets."""
-    posterior = estimator.posterior_
+def check_table(posterior: Posterior, table: dict[str, Any] | None, notes: dict[str, Any]) -> None:
+    """The columns and scores are about the targets of these networks."""
     num_targets = len(posterior.standardizer.target_mean)
     if table is not None:
         columns, targets = [column["name"] for column in table["columns"]], table["targets"]

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scoringrules
-from scipy import special, stats
+from scipy import special
 
+from pritchel.numerics import LOG_2PI
 from pritchel.posterior.evaluate import LEVELS, Evaluation, calibration_error
 
 SURE = 0.95  # of an interval for a gain: what lies within it is no news
@@ -80,7 +81,7 @@ def _score_numbers(
 
 def _log_density(observed: np.ndarray, mean: np.ndarray, sd: np.ndarray, has_counts: bool) -> np.ndarray:
     """Of a Gaussian; of counts the probability of the cell of width one, which theirs can be compared with."""
-    density = stats.norm.logpdf(observed, mean, sd)
+    density = -0.5 * (((observed - mean) / sd) ** 2 + LOG_2PI) - np.log(sd)
     if not has_counts:
         return density
     upper, lower = ((observed + half - mean) / sd for half in (0.5, -0.5))
@@ -117,7 +118,7 @@ def standing(own: Mapping[str, Any], num_rows: int) -> int:
     gain, error = own["gain"], own["gain_error"]
     if gain is None or error is None or not (math.isfinite(gain) and math.isfinite(error)) or num_rows < 2:
         return 0
-    margin = float(stats.t.ppf(0.5 + SURE / 2, num_rows - 1)) * error
+    margin = float(special.stdtrit(num_rows - 1, 0.5 + SURE / 2)) * error
     return int(gain > margin) - int(gain < -margin)
 
 

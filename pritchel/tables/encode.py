@@ -89,3 +89,8 @@ def known_row_numbers(plan: TablePlan, frame: pd.DataFrame, labels: np.ndarray |
 
 def _targets(plan: TablePlan, frame: pd.DataFrame, labels: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     return target_values(plan, frame) if labels is None else known_labels(plan, frame, labels)
+
+
+def one_or_more(values: np.ndarray) -> np.ndarray:
+    """One target as a vector, several as they are."""
+    return values[:, 0] if values.shape[1] == 1 else values

@@ -1,25 +1,23 @@
-"""What a fitted `TableModel` can say: answers by row, scores, what columns are worth."""
+"""What a fitted `TableModel`, or a folder of one, can say: answers by row, scores, what columns are worth."""
 
 import copy
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
 from pritchel.posterior.evaluate import Evaluation
 from pritchel.posterior.importance import Importance
 from pritchel.tables.answers import class_answers, number_answers, region_answers
 from pritchel.tables.baselines import line_of
 from pritchel.tables.columns import TablePlan, names_of
-from pritchel.tables.encode import encode_inputs, known_row_numbers, known_rows
+from pritchel.tables.encode import encode_inputs, known_row_numbers, known_rows, one_or_more
 from pritchel.tables.messages import TableError
 from pritchel.tables.outside import outside_cells
 from pritchel.tables.read import named
 from pritchel.tables.scoring import beside
-from pritchel.tables.training import one_or_more
 
 
 class FittedTable(ABC):
@@ -40,7 +38,7 @@ class FittedTable(ABC):
         of the uncertainty. `first_row` is the number of the first row, for messages about a table in pieces. A row
         unlike those of the fit is answered as well: `outside` says which are.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         if not all(0 < level < 1 for level in quantiles):
             raise TableError(f"{{option}} must lie strictly between 0 and 1, as in 0.9; got {quantiles}.", "quantiles")
         inputs = encode_inputs(self.plan_, named(frame), first_row)
@@ -54,7 +52,7 @@ class FittedTable(ABC):
 
     def region(self, frame: pd.DataFrame, coverage: float, first_row: int = 0) -> pd.DataFrame:
         """The smallest set that holds a new observation of each row with that probability, in words."""
-        check_is_fitted(self)
+        self._require_fitted()
         inputs = encode_inputs(self.plan_, named(frame), first_row)
         return pd.DataFrame(
             region_answers(self.estimator_.posterior_, inputs, self.plan_.targets, coverage), frame.index
@@ -70,7 +68,7 @@ class FittedTable(ABC):
 
     def outside(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Cells unlike those of the fit, (rows, columns): beyond the range, never seen, or missing where none was."""
-        check_is_fitted(self)
+        self._require_fitted()
         return outside_cells(self.plan_, named(frame))[0]
 
     def evaluate(self, frame: pd.DataFrame) -> Evaluation:
@@ -101,13 +99,17 @@ class FittedTable(ABC):
 
     def known_rows(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Inputs, and targets of shape (rows, targets), of the rows of a table that have all targets."""
-        check_is_fitted(self)
+        self._require_fitted()
         return known_rows(self.plan_, named(frame), self._labels())
 
     def known_row_numbers(self, frame: pd.DataFrame) -> np.ndarray:
         """The numbers, from 1, of the rows that `known_rows` gives."""
-        check_is_fitted(self)
+        self._require_fitted()
         return known_row_numbers(self.plan_, named(frame), self._labels())
+
+    @abstractmethod
+    def _require_fitted(self) -> None:
+        """Raise scikit-learn's own error where there is nothing to answer from yet."""
 
     def _labels(self) -> np.ndarray | None:
         return self.estimator_.classes_ if self.has_classes else None

@@ -56,6 +56,15 @@ def is_groups_folder(path: Path) -> bool:
         return False
 
 
+def require_one_model(path: Path) -> None:
+    """Refuse a folder that holds one model a group, where one model is wanted."""
+    if is_groups_folder(path):
+        raise FileError(
+            f"{path} holds one model a group, and this is for one model: give the folder of a group, in "
+            f"{path / GROUPS}."
+        )
+
+
 def require_free_for_groups(path: Path, overwrite: bool) -> None:
     """Refuse a name that is taken, unless by models that may be overwritten."""
     if path.exists() and not overwrite:

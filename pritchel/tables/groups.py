@@ -5,7 +5,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,13 @@ from pritchel.tables.answers import class_answers, number_answers, region_answer
 from pritchel.tables.cells import MISSING, as_known, column_of, listed, texts
 from pritchel.tables.columns import TablePlan
 from pritchel.tables.encode import encode_inputs
-from pritchel.tables.group_folder import folder_of, read_index
+from pritchel.tables.group_folder import folder_of, is_groups_folder, read_index
+from pritchel.tables.loaded import LoadedTable
 from pritchel.tables.messages import TableError
-from pritchel.tables.model import TableModel
 from pritchel.tables.read import named
+
+if TYPE_CHECKING:
+    from pritchel.tables.model import TableModel
 
 MAX_LOADED = 4096  # models in memory at a time
 
@@ -79,14 +82,16 @@ class GroupedModel:
         """The models of a folder."""
         return cls(path)
 
-    def model(self, group: str) -> TableModel:
+    def model(self, group: str) -> "TableModel":
         """One group's model."""
+        from pritchel.tables.model import TableModel
+
         if group not in self._known:
             raise TableError(self._no_model(group))
-        return self._loaded(group)
+        return TableModel.load(folder_of(self.path, group))
 
-    def _load(self, group: str) -> TableModel:
-        model = TableModel.load(folder_of(self.path, group))
+    def _load(self, group: str) -> LoadedTable:
+        model = LoadedTable.load(folder_of(self.path, group))
         if model.plan_.feature_names() != self.plan_.feature_names():
             raise FileError(f"{self.path} cannot be loaded: the inputs of {group!r} are not those of the others.")
         return model
@@ -122,7 +127,7 @@ class GroupedModel:
         if not all(0 < level < 1 for level in quantiles):
             raise TableError(f"{{option}} must lie strictly between 0 and 1, as in 0.9; got {quantiles}.", "quantiles")
 
-        def answer(model: TableModel, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        def answer(model: LoadedTable, inputs: np.ndarray) -> dict[str, np.ndarray]:
             posterior = model.estimator_.posterior_
             if model.has_classes:
                 return class_answers(posterior, inputs, model.estimator_.classes_, split)
@@ -135,7 +140,7 @@ class GroupedModel:
     ) -> pd.DataFrame:
         """The smallest set that holds a new observation, in words, by the model of each row's group."""
 
-        def answer(model: TableModel, inputs: np.ndarray) -> dict[str, list[str]]:
+        def answer(model: LoadedTable, inputs: np.ndarray) -> dict[str, list[str]]:
             return region_answers(model.estimator_.posterior_, inputs, self.plan_.targets, coverage)
 
         return self._answers(frame, first_row, unknown, answer)
@@ -150,15 +155,15 @@ class GroupedModel:
         frame: pd.DataFrame,
         first_row: int,
         unknown: Unknown,
-        answer: Callable[[TableModel, np.ndarray], dict[str, Any]],
+        answer: Callable[[LoadedTable, np.ndarray], dict[str, Any]],
     ) -> pd.DataFrame:
         frame = named(frame)
         inputs = encode_inputs(self.plan_, frame, first_row)
         parts = []
         for group, rows in self._rows(frame, first_row, unknown):
-            parts.append(pd.DataFrame(answer(self.model(group), inputs[rows]), index=rows))
+            parts.append(pd.DataFrame(answer(self._loaded(group), inputs[rows]), index=rows))
         if not parts:  # an empty table still has its columns
-            parts = [pd.DataFrame(answer(self.model(self.groups[0]), np.zeros((1, inputs.shape[1])))).iloc[:0]]
+            parts = [pd.DataFrame(answer(self._loaded(self.groups[0]), np.zeros((1, inputs.shape[1])))).iloc[:0]]
         found = pd.concat(parts)
         chances = [name for name in found.columns if str(name).startswith("p_")] if self.has_classes else []
         if chances:
@@ -192,3 +197,8 @@ class GroupedModel:
         if group == MISSING:
             return f"{self.by} is missing, so no model is known."
         return f"{self.by} {group!r} has no model: it was not in the table of the fit, which had {listed(self.groups)}."
+
+
+def load_to_ask(path: str | os.PathLike[str]) -> LoadedTable | GroupedModel:
+    """The answers of a folder, of one model or of one a group; with neither scikit-learn nor JAX."""
+    return GroupedModel.load(path) if is_groups_folder(Path(path)) else LoadedTable.load(path)

@@ -46,8 +46,3 @@ def load(path: str | os.PathLike[str]) -> Any:
         return GroupedModel.load(path)
     saved = load_saved(Path(path))
     return saved.model if saved.table is None else TableModel.of_saved(saved, path)
-
-
-def load_table(path: str | os.PathLike[str]) -> TableModel | GroupedModel:
-    """The model of a folder for tables; of an estimator fitted to arrays, with columns x1, x2, ... and a target y."""
-    return GroupedModel.load(path) if is_groups_folder(Path(path)) else TableModel.load(path)

@@ -20,17 +20,16 @@ from pritchel.estimators.typed import unfitted
 from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.jobs import is_elsewhere
 from pritchel.model.likelihoods import LIKELIHOODS
-from pritchel.serial import FileError
 from pritchel.settings import name_of
-from pritchel.tables.baselines import line_of
 from pritchel.tables.columns import TablePlan, Told, names_of
+from pritchel.tables.encode import one_or_more
 from pritchel.tables.fitted import FittedTable
 from pritchel.tables.folds import fit_folds_elsewhere, fold_of_rows, pooled
-from pritchel.tables.group_folder import GROUPS, is_groups_folder
+from pritchel.tables.group_folder import require_one_model
 from pritchel.tables.guesses import column_remarks, guess_table
+from pritchel.tables.loaded import plan_of
 from pritchel.tables.look import LookedTable
 from pritchel.tables.messages import Message, TableError
-from pritchel.tables.plan import plan_arrays
 from pritchel.tables.read import LAYOUT, named
 from pritchel.tables.scoring import fit_and_score
 from pritchel.tables.streamed import fit_streamed
@@ -38,7 +37,6 @@ from pritchel.tables.training import (
     TrainingTable,
     asks_for_classes,
     new_estimator,
-    one_or_more,
     remarks,
     training_table,
 )
@@ -163,7 +161,7 @@ class TableModel(FittedTable, BaseEstimator):
     def fit(self, frame: Any, target: str | Sequence[str], *, say: Callable[[Message], Any] | None = None) -> Self:
         """Fit to a table that has the target, or several; rows without it are dropped.
 
-        It is a data frame; or, read in batches, Parquet files (a folder, a pattern, a list), a pyarrow dataset, a polars
+        A data frame; or, read in batches, Parquet files (a folder, a pattern, a list), a pyarrow dataset, a polars
         lazy frame, a Dask data frame or a Ray dataset. `say` is told how it is taken; `say=print` shows that.
         """
         targets, told, holdout = names_of(target), Told.by(self), self._holdout()
@@ -234,23 +232,16 @@ class TableModel(FittedTable, BaseEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike) -> Self:
         """A model folder; of an estimator fitted to arrays, with columns x1, x2, ... and a target y."""
-        if is_groups_folder(Path(path)):
-            raise FileError(
-                f"{path} holds one model a group, and this is for one model: give the folder of a group, in "
-                f"{Path(path) / GROUPS}."
-            )
+        require_one_model(Path(path))
         return cls.of_saved(load_saved(Path(path)), path)
 
     @classmethod
     def of_saved(cls, saved: Saved, path: str | os.PathLike) -> Self:
         """The model of a folder that has been read."""
-        if not isinstance(saved.model, (HorseshoeRegressor, HorseshoeClassifier)):
-            raise TableError(f"{path} holds a {type(saved.model).__name__}, which does not predict from tables.")
-        plan = plan_arrays(saved.model) if saved.table is None else TablePlan.from_json(saved.table)
-        if len(plan.feature_names()) != saved.model.n_features_in_:
-            raise FileError(f"{path} cannot be loaded: its columns do not make the inputs of the network.")
-        line_of(saved.model, saved.arrays)
-        return cls.of(saved.model, plan, saved.notes, saved.arrays, saved.spec)
+        return cls.of(saved.model, plan_of(saved, path), saved.notes, saved.arrays, saved.spec)
+
+    def _require_fitted(self) -> None:
+        check_is_fitted(self)
 
     def _holdout(self) -> float:
         """The part of the rows to hold out, and whether it and the folds can be."""

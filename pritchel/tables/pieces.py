@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pritchel.tables.cells import listed
+from pritchel.tables.fitted import FittedTable
 from pritchel.tables.groups import GroupedModel, Unknown
 from pritchel.tables.messages import TableError
-from pritchel.tables.model import TableModel
 from pritchel.tables.outside import Outside, joined_counts, outside_cells, outside_remarks
 
 
@@ -34,7 +34,7 @@ class PieceAnswers(NamedTuple):
 
 
 def answer_pieces(
-    model: TableModel | GroupedModel, pieces: Iterator[pd.DataFrame], asked: Asked
+    model: FittedTable | GroupedModel, pieces: Iterator[pd.DataFrame], asked: Asked
 ) -> Iterator[PieceAnswers]:
     """An answer a piece: ids, or numbers of rows, and predictions."""
     num_rows, counts = 0, {}
@@ -54,14 +54,14 @@ def answer_pieces(
         yield PieceAnswers(whole, num_rows, counts, _extra_columns(model, piece, ids))
 
 
-def remarks_on(model: TableModel | GroupedModel, last: PieceAnswers) -> Iterator[str]:
+def remarks_on(model: FittedTable | GroupedModel, last: PieceAnswers) -> Iterator[str]:
     """What to tell about a table, given the answer to its last piece."""
     if last.extra:
         yield f"The model does not know, and does not use, column {listed(last.extra)}."
     yield from outside_remarks(model.plan_, last.counts)
 
 
-def _ids(model: TableModel | GroupedModel, piece: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
+def _ids(model: FittedTable | GroupedModel, piece: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
     missing = [name for name in wanted if name not in piece.columns]
     if missing:
         raise TableError(f"{{option}}: the table has no column {listed(missing)}.", "id")
@@ -69,7 +69,7 @@ def _ids(model: TableModel | GroupedModel, piece: pd.DataFrame, wanted: Sequence
     return list(wanted) or [name for name in (*by, *model.plan_.ids) if name in piece.columns]
 
 
-def _extra_columns(model: TableModel | GroupedModel, piece: pd.DataFrame, ids: Sequence[str]) -> list[str]:
+def _extra_columns(model: FittedTable | GroupedModel, piece: pd.DataFrame, ids: Sequence[str]) -> list[str]:
     plan = model.plan_
     known = {column.name for column in plan.columns} | {*plan.targets, *plan.left_out, *ids}
     return [str(name) for name in piece.columns if name not in known]

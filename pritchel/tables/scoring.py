@@ -4,7 +4,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,16 +12,19 @@ from pritchel import checks
 from pritchel.posterior.baselines import BaselinePrediction, score_baseline
 from pritchel.posterior.evaluate import Evaluation
 from pritchel.tables.baselines import baselines
+from pritchel.tables.encode import one_or_more
 from pritchel.tables.messages import Message, told_if_long
-from pritchel.tables.training import TrainingTable, one_or_more
 from pritchel.tables.worst import worst_rows
+
+if TYPE_CHECKING:
+    from pritchel.tables.training import TrainingTable
 
 SCORE_NOTES = ("scores", "num_scored", "checks", "baselines")  # what `score_notes` says of rows held out
 SCORE_ARRAYS = ("observed", "mean", "sd", "pit", "log_density", "epistemic")  # of an `Evaluation`, for reports
 
 
 def fit_and_score(
-    estimator: Any, data: TrainingTable, tell: Callable[[Message], Any]
+    estimator: Any, data: "TrainingTable", tell: Callable[[Message], Any]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Fit to the rows not held out and score on the others: notes for a model folder, and their arrays."""
     start = time.perf_counter()
@@ -38,7 +41,7 @@ def fit_and_score(
 
 
 def score(
-    estimator: Any, data: TrainingTable, weights: np.ndarray | None
+    estimator: Any, data: "TrainingTable", weights: np.ndarray | None
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What a fitted estimator is worth on the rows held out; where there are none, what its columns are, on its own."""
     notes: dict[str, Any] = {}

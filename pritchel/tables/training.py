@@ -16,7 +16,7 @@ from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.settings import name_of
 from pritchel.tables.cells import MAX_NAMES, column_of, numbers, training_numbers
 from pritchel.tables.columns import NOTHING_TOLD, TablePlan, Told
-from pritchel.tables.encode import class_labels, encode_inputs, target_values
+from pritchel.tables.encode import class_labels, encode_inputs, one_or_more, target_values
 from pritchel.tables.messages import Message, Option, TableError
 from pritchel.tables.plan import holds_classes, plan_table
 from pritchel.tables.spelling import DECIMALS
@@ -75,11 +75,6 @@ class TrainingTable(NamedTuple):
     def none_held_out(self) -> "TrainingTable":
         """The same table with every row to be fitted to."""
         return self.holding_out(np.zeros_like(self.is_held_out))
-
-
-def one_or_more(values: np.ndarray) -> np.ndarray:
-    """One target as a vector, several as they are."""
-    return values[:, 0] if values.shape[1] == 1 else values
 
 
 def _takes(kind: Any, value: float) -> bool:

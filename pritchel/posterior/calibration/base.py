@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import optimize
 
 from pritchel import checks
 from pritchel.data.dataset import Table
@@ -112,6 +111,8 @@ def most_likely(posterior: Any, unseen: Table, made: Callable[[float], FoundCali
         changed = posterior.with_calibration(made(math.exp(log_factor)))
         told = changed.log_densities(unseen.inputs, unseen.targets)[:, target]
         return PULL * log_factor**2 - float(unseen.weights @ told)
+
+    from scipy import optimize
 
     bounds = (math.log(SMALLEST), math.log(LARGEST))
     found: Any = optimize.minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-3})
