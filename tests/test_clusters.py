@@ -1,5 +1,6 @@
 """Fits on a Dask cluster and on a Ray instance of two workers each: the same bits, also when a worker is lost."""
 
+import gc
 import os
 import sys
 import warnings
@@ -16,6 +17,7 @@ from tests.conftest import tiny
 from tests.test_jobs import dying_once, same_fits
 
 cloudpickle.register_pickle_by_value(sys.modules["tests.test_jobs"])  # workers need not find the tests
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # what engines leave open is theirs
 MAKE = {"num_members": 2, "training__num_steps": 100}
 
 
@@ -54,6 +56,7 @@ def ray():
     require_loopback()
     yield engine
     engine.shutdown()
+    gc.collect()
 
 
 @pytest.fixture(scope="module")

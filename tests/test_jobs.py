@@ -196,6 +196,13 @@ def test_an_array_of_many_tasks_is_sent_once():
     assert one is other
 
 
+def test_tasks_of_a_lost_worker_are_begun_anew(workers, tmp_path):
+    answers = dying_once(str(tmp_path / "died"))
+    with pytest.warns(UserWarning, match="A worker was lost"):
+        assert dict(answers(np.sqrt, [(number**2,) for number in range(5)], 2)) == {n: n for n in range(5)}
+
+
+@pytest.mark.slow
 def test_a_lost_worker_costs_time_and_nothing_else(table, workers, tmp_path, monkeypatch):
     make = {"num_members": 2, "training__num_steps": 100}
     with joblib.parallel_config("threading"):
