@@ -158,7 +158,9 @@ class HorseshoeEstimator(PrunedEstimator):
 
         data = rows.sample
         mended = usable if starts else mend_stragglers(usable, standardizer, seed, data, fit_anew)
-        vars(self).pop("prune_report_", None)
+        for name in ("prune_report_", "_before"):
+            vars(self).pop(name, None)
+        self._num_seen = rows.num_rows
         sampled, chains, why = self._sampled(mended, rows, options, seed)
         fits, chains = leave_out_stragglers(sampled, chains, standardizer, seed, data)
         self.num_left_out_ = len(usable) - len(mended) + len(sampled) - len(fits)
