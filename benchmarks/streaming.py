@@ -78,14 +78,14 @@ def fit_shards(folder: str, num_members: str) -> dict:
 
 
 def fit_flights(folder: str, source: str) -> dict:
-    """A fit to the flights, from their files, through a small buffer, or from memory; and its scores on others."""
+    """A fit to the flights, from their files, through a buffer, or from memory; and its scores on others."""
     train, test = Path(folder) / "train", pd.read_parquet(Path(folder) / "test.parquet")
     model, start = HorseshoeRegressor(**ON_FLIGHTS, progress=False), time.perf_counter()
     if source == "memory":
         frame = pd.read_parquet(train)
         model.fit(frame.drop(columns="delay"), frame["delay"])
     else:
-        model.set_params(training__buffer_rows="auto" if source == "files" else 20_000).fit(train, "delay")
+        model.set_params(training__buffer_rows="auto" if source == "auto" else int(source)).fit(train, "delay")
     seconds, X = time.perf_counter() - start, test.drop(columns="delay")
     rmse = float(np.sqrt(np.mean((model.predict(X) - test["delay"]) ** 2)))
     return {"seconds": seconds, "peak": peak_mb(), "rmse": rmse, "ll": float(model.log_prob(X, test["delay"]).mean())}
@@ -111,8 +111,9 @@ def main() -> None:
     flights = flights_folder(folder / "flights")
     sources = {
         "memory": "memory",
-        "files": "Parquet, the default buffer (holds all)",
-        "small": "Parquet, a buffer of 20,000 rows",
+        "auto": "Parquet, the default buffer (holds all)",
+        "80000": "Parquet, a buffer of 80,000 rows",
+        "20000": "Parquet, a buffer of 20,000 rows",
     }
     on_flights = {source: in_a_process("fit_flights", str(flights), source) for source in sources}
     highest = max(own["peak"] for own in many.values())

@@ -7,7 +7,7 @@ import pyarrow.dataset
 import pytest
 
 from pritchel import HorseshoeClassifier, HorseshoeRegressor
-from pritchel.data.parts import SourceError
+from pritchel.data.parts import Part, Parts, SourceError, open_parts
 from pritchel.estimators.batches import is_source
 from pritchel.infer import checkpoint as checkpoints
 from pritchel.infer import feed as feeding
@@ -164,6 +164,25 @@ def test_sorted_files_do_not_ruin_a_fit(folder, rows):
         model = tiny(training__buffer_rows=buffer).fit(folder, "y")
         errors = [np.mean((fitted.predict(X) - rows[1]) ** 2) for fitted in (model, whole)]
         assert errors[0] < 2 * errors[1]
+
+
+def test_parts_are_read_in_random_order_and_by_turns(folder):
+    parts = open_parts(folder)
+    assert len(parts.parts) == 16
+    assert parts.num_rows == 2000
+    places = [
+        [(where, row) for where, row, _ in parts.read(rng)] for rng in (None, *map(np.random.default_rng, (0, 0, 1)))
+    ]
+    assert places[0] == sorted(places[0])
+    assert places[1] == places[2]
+    assert sorted(places[1]) == sorted(places[3]) == places[0]
+    assert places[1] != places[0]
+    assert places[1] != places[3]
+    rows = pa.Table.from_pydict({"a": np.arange(100_000.0)})
+    long = Parts(("a",), tuple(Part(name, lambda: iter(rows.to_batches(1000))) for name in "abcdef"))
+    first = [where for where, _, _ in long.read(np.random.default_rng(0))][:40]
+    assert len(set(first)) == 4
+    assert first[:4] * 10 == first
 
 
 def fit_folder(folder):

@@ -59,6 +59,7 @@ def test_what_is_rare_is_seen(tmp_path, few_kept):
     frame = made_up()
     frame.loc[2995, "town"] = "Rare"
     frame.loc[2996, "a"] = 50.0
+    frame["same"] = np.where(frame.index == 2994, "other", "same")
     frame["full"] = 1.0
     frame.loc[2997, "full"] = np.nan
     table = look_through(open_parts(write(frame, tmp_path / "t")))
@@ -68,6 +69,7 @@ def test_what_is_rare_is_seen(tmp_path, few_kept):
     assert columns["town"].categories == ("Ham", "Rare", "Ulm")
     assert columns["town"].summary["counts"] == frame["town"].value_counts().to_dict()
     assert columns["a"].summary["quantiles"][-1] == 50.0
+    assert columns["same"].categories == ("other", "same")
     assert columns["full"].is_missing_marked
     assert columns["full"].summary["missing"] == 1
     assert columns["gap"].summary["missing"] == frame["gap"].isna().sum()

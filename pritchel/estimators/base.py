@@ -136,7 +136,9 @@ class HorseshoeEstimator(PrunedEstimator):
         rows, standardizer, _, seed, _, unseen = ready
         first, options, num_left_out = fit_variational(ready, self._num_classes(), self._execution, self.checkpoint)
         data = rows.sample
-        vars(self).pop("prune_report_", None)
+        for name in ("prune_report_", "_before"):
+            vars(self).pop(name, None)
+        self._num_seen = rows.num_rows
         sampled, chains, why = self._sampled(first, rows, options, seed)
         fits, chains = leave_out_stragglers(sampled, chains, standardizer, seed, data)
         self.num_left_out_ = num_left_out + len(sampled) - len(fits)

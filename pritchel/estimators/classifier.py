@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from pritchel import checks
-from pritchel.estimators.base import HorseshoeEstimator
+from pritchel.estimators.partial import PartialEstimator
 from pritchel.estimators.presets import FAST_ARGUMENTS, paper_arguments
 from pritchel.estimators.typed import Seed, seed_of
 from pritchel.guide import Family
@@ -23,7 +23,7 @@ from pritchel.posterior.answers import Uncertainty
 from pritchel.posterior.calibration import Calibration
 
 
-class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
+class HorseshoeClassifier(ClassifierMixin, PartialEstimator):
     """Bayesian neural network classification that starts wide and keeps only the units the data ask for.
 
     Two classes or more, labels of any type. Arguments and fitted attributes are those of
@@ -170,6 +170,9 @@ class HorseshoeClassifier(ClassifierMixin, HorseshoeEstimator):
         known = self.classes_ if self.warm_start and hasattr(self, "posterior_") else None
         self.classes_, codes = source.classes(known)
         return codes
+
+    def _know_classes(self, classes: Any) -> None:
+        self.classes_ = np.unique(column_or_1d(classes))
 
     def _row_weights(self, y: Any, weights: np.ndarray | None) -> np.ndarray | None:
         if self.class_weight is None:

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pritchel import checks
-from pritchel.estimators.base import HorseshoeEstimator
+from pritchel.estimators.partial import PartialEstimator
 from pritchel.estimators.presets import FAST_ARGUMENTS, paper_arguments
 from pritchel.estimators.prior_answers import prior_answers
 from pritchel.estimators.typed import Seed, float_array, seed_of
@@ -23,7 +23,7 @@ from pritchel.posterior.calibration import Calibration
 from pritchel.settings import of_kind
 
 
-class HorseshoeRegressor(RegressorMixin, HorseshoeEstimator):
+class HorseshoeRegressor(RegressorMixin, PartialEstimator):
     """Bayesian neural network regression that starts wide and keeps only the units the data ask for.
 
     Inputs and targets are standardized inside; every answer is in the units of y. All arguments are keyword-only.

@@ -16,6 +16,7 @@ from pritchel.infer.options import Options
 from pritchel.infer.trial import Execution, FitResult, FitSettings, Status, Trial
 from pritchel.infer.trials import fit_trials
 from pritchel.model.likelihoods import LikelihoodStart
+from pritchel.model.network import Model
 
 
 class MemberFit(NamedTuple):
@@ -55,13 +56,58 @@ def fit_members(
         if starts:
             start = starts[index]._replace(model=model, draws=None)
         else:
-            rng = np.random.default_rng(np.random.SeedSequence((seed, index, 0)))
-            guide = start_guide(model, options.hidden, options.family, data.num_features, data.num_targets, rng)
-            start = Member.unpruned(model, guide)
+            start = _begun(model, options, data, (seed, index, 0))
         before.append(start)
         trainable = trained_mask(model, start.guide)
         trials.append(Trial(model, start.guide, train, (seed, index, 1), held_out, trainable, index))
     return _run(before, trials, settings, execution)
+
+
+def _begun(model: Model, options: Options, data: Rows, seed: Sequence[int]) -> Member:
+    """A member before its first step."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    guide = start_guide(model, options.hidden, options.family, data.num_features, data.num_targets, rng)
+    return Member.unpruned(model, guide)
+
+
+class Before(NamedTuple):
+    """What a fit that goes on, some rows at a time, goes on from."""
+
+    members: Sequence[Member] = ()
+    adams: Sequence[tuple[np.ndarray, ...]] = ()  # where the optimizers stood, if that is known
+    num_rows: int = 0  # that were seen
+    num_calls: int = 0
+
+
+def fit_further(
+    before: Before,
+    data: Dataset,
+    options: Options,
+    seed: int,
+    *,
+    num_classes: int = 0,
+    execution: Execution = Execution(),  # noqa: B008 - an immutable value
+) -> tuple[list[MemberFit], Before]:
+    """One pass over new rows, which stand for all that were seen: the rate stays, and no unit leaves."""
+    plain = options.fit_settings(data.num_rows)
+    num_steps, num_rows = -(-data.num_rows // plain.batch_size), before.num_rows + data.num_rows
+    changes = {"schedule": "constant", "kl_warmup": 0.0, "patience": None, "drop_dead_units": False}
+    settings = plain._replace(num_steps=num_steps, **changes)
+    weights = data.weights * np.float32(num_rows / data.num_rows)
+    model = options.model(LikelihoodStart(data.targets, weights, num_classes))
+    known = [member._replace(model=model, draws=None) for member in before.members]
+    members = known or [_begun(model, options, data, (seed, index, 0)) for index in range(options.num_members)]
+    trials = [
+        Trial(model, own.guide, data, (seed, index, 4, before.num_calls), None, trained_mask(model, own.guide), index)
+        for index, own in enumerate(members)
+    ]
+    trials = [
+        trial._replace(adam=before.adams[index] if before.adams else None, num_rows=num_rows)
+        for index, trial in enumerate(trials)
+    ]
+    fits = _run(members, trials, settings, execution)
+    after = Before([fit.member for fit in fits], [fit.result.adam for fit in fits], num_rows, before.num_calls + 1)
+    return fits, after
 
 
 def fine_tune_members(

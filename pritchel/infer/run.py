@@ -44,7 +44,7 @@ class RunState(NamedTuple):
         return cls(
             guide=guide,
             average=params if settings.average else None,
-            adam=tuple(np.asarray(part) for part in start_adam(params)),
+            adam=tuple(np.asarray(part) for part in start_adam(params)) if trial.adam is None else trial.adam,
             trainable=np.ones_like(params) if trial.trainable is None else ravel(trial.trainable),
             feed=None,
             units=UnitsState.start(trial.guide),
@@ -67,6 +67,7 @@ class Run:
         average = None if state.average is None else state.average.copy()
         self.state = State(self.params, adam, average, np.asarray(state.num_skipped, np.int32))
         self.feed = Feed(trial, settings, self.template, state.feed)
+        self.num_rows = self.feed.num_rows if trial.num_rows is None else trial.num_rows
         self.judge = None
         if trial.held_out is not None and settings.patience is not None:
             self.judge = Judge(trial, trial.held_out, settings, settings.patience, state.judge)
@@ -100,12 +101,13 @@ class Run:
         """What the run has come to."""
         best = None if self.judge is None else self.judge.state.best
         guide, kept = best if best is not None else (self.guide, self.units.state.kept)
-        return FitResult(guide, kept, Elbo(*np.concatenate(self.history).T), self.status, self.num_skipped)
+        adam = tuple(np.array(part) for part in self.state.optimizer)
+        return FitResult(guide, kept, Elbo(*np.concatenate(self.history).T), self.status, self.num_skipped, adam)
 
     def progress(self, trial_index: int) -> Progress:
         """How it stands, for whoever is watching."""
         total = self.history[-1].sum(1)
-        bound = float(np.nanmean(total) / self.feed.num_rows) if np.isfinite(total).any() else float("nan")
+        bound = float(np.nanmean(total) / self.num_rows) if np.isfinite(total).any() else float("nan")
         guide = self.guide
         units = tuple(map(len, surviving_units(guide))) if guide.has_unit_scales() else None
         return Progress(trial_index, self.done, self.settings.num_steps, bound, units)
@@ -116,7 +118,7 @@ class Run:
         arguments = (self.state, self.template, self.trial.model, steps, self.trainable, num_filled)
         keep_few_programs(run_chunk, *arguments)
         with jax.enable_x64(False):  # the same fit, whatever else the process computes
-            state, trace = run_chunk(*arguments, float(self.feed.num_rows), self.settings.objective)
+            state, trace = run_chunk(*arguments, float(self.num_rows), self.settings.objective)
         is_last = self.done + num_filled == self.settings.num_steps
         is_due = checkpoint is not None and (is_last or checkpoint.is_due())
         upcoming = None

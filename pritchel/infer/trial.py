@@ -43,6 +43,8 @@ class Trial(NamedTuple):
     held_out: Dataset | None = None
     trainable: NetworkGuide | None = None  # factors on the updates; None: everything moves
     number: int = 0  # of the member that it is of
+    adam: tuple[np.ndarray, ...] | None = None  # where the optimizer stood after steps before these
+    num_rows: int | None = None  # that the rows stand for; None: themselves
 
 
 Stage = Literal["reading", "fitting", "fitting wider", "sampling"]
@@ -91,3 +93,4 @@ class FitResult(NamedTuple):
     history: Elbo
     status: Status
     num_skipped: int
+    adam: tuple[np.ndarray, ...] = ()  # where the optimizer stands
