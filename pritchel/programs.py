@@ -27,6 +27,7 @@ class Program:
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         self._function, self._options = function, options
         self._compiled: Any = None
+        self._making = threading.Lock()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What the function gives."""
@@ -36,7 +37,7 @@ class Program:
         return getattr(self._of_jax(), name)
 
     def _of_jax(self) -> Any:
-        with _lock:
+        with self._making:  # by the first of several threads
             if self._compiled is None:
                 _use_compile_cache()
                 self._compiled = jax.jit(self._function, **self._options)

@@ -158,7 +158,7 @@ def test_predict(script, tmp_path):
 def test_startup(script, tmp_path):
     script("startup", REPEATS=1, TRAINING=BRIEF, SAMPLING=Sampling(num_warmup=20, num_samples=20)).main()
     found = written(tmp_path, "startup")
-    assert found["pritchel --help"][1] < found["import jax"][1] < found["pritchel predict"][1]
+    assert found["pritchel --help"][1] < found["pritchel predict"][1] < found["import pritchel.tables.model"][1]
 
 
 def test_what_got_slower_is_named(script, tmp_path, monkeypatch, capsys):

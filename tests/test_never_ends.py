@@ -5,7 +5,6 @@ import subprocess
 import sys
 import textwrap
 
-import jax
 import numpy as np
 import pytest
 from scipy import stats
@@ -73,7 +72,7 @@ def test_a_fit_in_a_forked_process_is_refused_with_advice():
 
 def test_programs_beyond_a_number_are_forgotten(monkeypatch):
     monkeypatch.setattr(programs, "MAX_PROGRAMS", 2)
-    double = jax.jit(lambda values: 2 * values)
+    double = programs.compiled()(lambda values: 2 * values)
     sizes = []
     for width in (1, 2, 1, 3, 3, 4):
         programs.keep_few_programs(double, np.zeros(width))

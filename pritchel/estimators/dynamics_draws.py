@@ -1,7 +1,6 @@
 """Draws of learned dynamics, to plan with: arrays, and pure functions that JAX can compile, batch and differentiate."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -11,6 +10,7 @@ from jaxtyping import Array, Float
 
 from pritchel.data.dataset import Standardizer
 from pritchel.model.network import Activation, Weights, forward
+from pritchel.programs import compiled
 from pritchel.tree import Tree, static
 
 State = Float[Array, "*batch features"]
@@ -80,7 +80,7 @@ def rollout(draw: Dynamics, state: State, plan: Plan, num_steps: int | None = No
     return jnp.concatenate([state[None], states])
 
 
-@partial(jax.jit, static_argnames=("policy", "num_steps"))
+@compiled(static_argnames=("policy", "num_steps"))
 def rollouts(draws: Dynamics, states: Any, actions: Any, policy: Callable | None, num_steps: int | None) -> Any:
     """The states that each draw goes through from a state of its own, under its own actions or one policy."""
     if policy is not None:

@@ -103,9 +103,9 @@ def load_to_ask(path: Path) -> Saved:
     return _load(path, unpack_to_ask)
 
 
-def _load(path: Path, unpack: Callable[[dict[str, Any], Arrays], Saved]) -> Saved:
+def _load(path: Path, made_of: Callable[[dict[str, Any], Arrays], Saved]) -> Saved:
     try:
-        return unpack(*read_folder(path))
+        return made_of(*read_folder(path))
     except FileError as error:
         raise FileError(f"{path} cannot be loaded: {error}.") from None
     except OSError as error:

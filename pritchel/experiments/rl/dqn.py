@@ -1,6 +1,5 @@
 """A double DQN that acts, remembers and learns inside one compiled program."""
 
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from pritchel.experiments.rl.world import Place, World, pick
+from pritchel.programs import compiled
 
 Network = tuple[tuple[Any, Any], ...]  # a matrix and a bias a layer
 
@@ -217,7 +217,7 @@ def _learn(world: World, settings: DqnSettings, run: _Run, is_warm: Any) -> _Run
 ONE_CORE = {"xla_cpu_multi_thread_eigen": False}
 
 
-@partial(jax.jit, static_argnames=("settings",), compiler_options=ONE_CORE)
+@compiled(static_argnames=("settings",), compiler_options=ONE_CORE)
 def learn(world: World, settings: DqnSettings, key: Any) -> Learning:
     """A policy learned in a world, and everything that happened on the way."""
     network_key, reset_key, run_key = jr.split(key, 3)

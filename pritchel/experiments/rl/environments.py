@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pritchel.experiments.rl.domain import Domain, true_step
+from pritchel.programs import compiled
 
-_reset = jax.jit(lambda domain, key: domain.reset(key), static_argnums=0)
-_step = jax.jit(true_step, static_argnums=0)
+_reset = compiled(static_argnums=0)(lambda domain, key: domain.reset(key))
+_step = compiled(static_argnums=0)(true_step)
 
 
 def require_gymnasium() -> Any:

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from pritchel.experiments.rl.domain import true_step
 from pritchel.experiments.rl.dqn import ONE_CORE, Network, choose
+from pritchel.programs import compiled
 
 
 class Episodes(NamedTuple):
@@ -20,7 +21,7 @@ class Episodes(NamedTuple):
     is_success: Any
 
 
-@partial(jax.jit, static_argnames=("domain", "num_episodes"), compiler_options=ONE_CORE)
+@compiled(static_argnames=("domain", "num_episodes"), compiler_options=ONE_CORE)
 def evaluate(domain: Any, network: Network, epsilon: Any, key: Any, *, num_episodes: int) -> Episodes:
     """Undiscounted returns on the true domain, epsilon-greedy; all episodes side by side until the last has ended."""
     reset_key, run_key = jr.split(key)

@@ -1,6 +1,5 @@
 """The models that are compared: what each is, how it is fitted, and the dynamics it hands to the learner."""
 
-from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +16,7 @@ from pritchel.experiments.rl.collect import Transitions
 from pritchel.experiments.rl.settings import Protocol
 from pritchel.infer.options import Training
 from pritchel.model.network import Weights, forward
+from pritchel.programs import compiled
 
 NUM_PREDICTIVE_DRAWS = 100
 
@@ -72,7 +72,7 @@ def fit_model(method: Method, protocol: Protocol, train: Transitions, test: Tran
     return ModelFit(dynamics, np.asarray(mean, float), facts)
 
 
-@jax.jit
+@compiled()
 def _moments(draws: Dynamics, states: Any, actions: Any) -> tuple[Any, Any]:
     """Mean next state and standard deviation over draws; angles averaged as differences, the short way round."""
     after = jax.lax.map(lambda draw: step(draw, states, actions), draws)
@@ -142,7 +142,7 @@ def train_plain(
     return _descend(start, inputs, targets, rows, protocol.learning_rate)
 
 
-@partial(jax.jit, static_argnames=("learning_rate",))
+@compiled(static_argnames=("learning_rate",))
 def _descend(weights: Weights, inputs: Any, targets: Any, rows: Any, learning_rate: float) -> Weights:
     optimizer = optax.adam(learning_rate)
 

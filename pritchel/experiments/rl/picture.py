@@ -1,6 +1,5 @@
 """Imagined against true trajectories: the same actions in a learned world and in the true one."""
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -13,6 +12,7 @@ from pritchel.experiments.rl.acrobot import Acrobot
 from pritchel.experiments.rl.domain import State, true_step
 from pritchel.experiments.rl.map2d import Map2D
 from pritchel.experiments.rl.world import Place, World
+from pritchel.programs import compiled
 
 NUM_STARTS, NUM_DRAWS, MAX_STEPS = 2, 30, 60
 
@@ -22,7 +22,7 @@ def hand_policy(domain: Acrobot | Map2D, state: State) -> Any:
     return acrobot.hand_policy(domain, state) if isinstance(domain, Acrobot) else map2d.hand_policy(domain, state)
 
 
-@partial(jax.jit, static_argnames=("domain", "num_steps"))
+@compiled(static_argnames=("domain", "num_steps"))
 def _true_path(domain: Any, state: State, num_steps: int) -> Any:
     def one(state, _):
         action = hand_policy(domain, state)
@@ -32,7 +32,7 @@ def _true_path(domain: Any, state: State, num_steps: int) -> Any:
     return jax.lax.scan(one, state, None, num_steps)[1]
 
 
-@jax.jit
+@compiled()
 def _imagined_path(world: World, place: Place, actions: Any) -> Any:
     def one(state, action):
         after = world.step(Place(state, place.draw), action).state
