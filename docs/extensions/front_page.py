@@ -9,7 +9,15 @@ from sphinx.application import Sphinx
 # The pages below each page, by caption. A pattern takes what was not named before it, so that a new page finds a place.
 CONTENTS = {
     "README": {
-        "Using it": ["docs/tutorial", "docs/priors", "docs/likelihoods", "docs/uncertainty", "docs/scale", "docs/rl"],
+        "Using it": [
+            "docs/tutorial",
+            "docs/priors",
+            "docs/likelihoods",
+            "docs/uncertainty",
+            "docs/streaming",
+            "docs/scale",
+            "docs/rl",
+        ],
         "Reference": ["docs/api", "docs/reference/index"],
         "Measured": ["results/verdicts", "results/*", "benchmarks/README"],
         "How it works": ["docs/method", "CONTRIBUTING", "docs/*", "CHANGELOG", "*"],
