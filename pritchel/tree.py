@@ -138,7 +138,11 @@ _waiting: list[type] = []  # classes that JAX does not know yet
 
 def _register_waiting() -> None:
     while _waiting:
-        _register(_waiting.pop())
+        try:
+            kind = _waiting.pop()
+        except IndexError:  # another thread was faster
+            return
+        _register(kind)
 
 
 def _register(kind: type) -> None:
