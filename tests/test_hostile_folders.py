@@ -116,6 +116,7 @@ WRONG = [
     (("notes", "scores", 0), {"target": "y"}),
     (("notes", "checks", 0), 3),
     (("notes", "source", "rows"), "many"),
+    (("notes", "num_scored"), 0),
     (("settings", "checkpoint"), "elsewhere"),
     (("settings", "n_jobs"), "all"),
     (("settings", "random_state"), -1),

@@ -103,3 +103,10 @@ def test_a_network_behind_is_told_off_with_advice_it_has_not_taken():
 
 def test_what_is_not_finite_is_not_compared():
     assert len(told(beside=[line(float("nan")), line(0.0) | {"gain": None}])) == 1
+
+
+def test_a_simpler_method_without_figures_is_passed_over():
+    beside = {"target": "y", "name": "gradient boosting", "gain": 1.0, "gain_error": 0.1, "log_likelihood": None}
+    assert len(told(beside=[beside | {"rmse": 6.0}])) == 2
+    assert len(told(beside=[beside | {"rmse": None}])) == 1  # what was not finite is null in a folder
+    assert len(told(beside=[beside | {"rmse": 6.0, "gain": None}])) == 1

@@ -41,6 +41,7 @@ text = _kind(lambda value: isinstance(value, str), "a text")
 flag = _kind(lambda value: isinstance(value, bool), "true or false")
 number = _kind(_is_number, "a finite number")
 whole = _kind(lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0, "a whole number")
+some = _kind(lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0, "a number above zero")
 
 
 def anything(value: Any, where: str) -> None:
@@ -176,7 +177,7 @@ NOTES = parts(
         "seconds": number,
         "importances": each(WORTH),
         "scores": each(either(CLASS_SCORES, NUMBER_SCORES)),
-        "num_scored": whole,
+        "num_scored": some,
         "checks": each(CHECK),
         "baselines": each(BASELINE),
         "folds": FOLDS,

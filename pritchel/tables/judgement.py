@@ -25,7 +25,7 @@ def judge(estimator: Any, notes: Mapping[str, Any]) -> Iterator[Message]:
                 "higher. Use that, or look for inputs that tell more."
             )
         for own in notes.get("baselines", ()):
-            if own["target"] == score["target"] and math.isfinite(own["gain"] if own["gain"] is not None else math.nan):
+            if own["target"] == score["target"] and _can_tell(own):
                 text, *options = _on_baseline(own, score, notes["num_scored"], is_sampled)
                 yield Message(f"{score['target']}: {text}", tuple(options))
         if "coverage" in score and not has_counts:  # an interval of counts holds more than it must
@@ -33,10 +33,21 @@ def judge(estimator: Any, notes: Mapping[str, Any]) -> Iterator[Message]:
             yield Message(f"{score['target']}: {text}", tuple(options))
 
 
+def _part_of(own: Mapping[str, Any]) -> str:
+    """The score that a simpler method is compared by."""
+    return "rmse" if own["log_likelihood"] is None else "log_likelihood"
+
+
+def _can_tell(own: Mapping[str, Any]) -> bool:
+    """Whether there are figures to compare by: null stands for one that was not finite."""
+    return all(own[name] is not None and math.isfinite(own[name]) for name in ("gain", _part_of(own)))
+
+
 def _on_baseline(own: Mapping[str, Any], score: Mapping[str, Any], num_rows: int, is_sampled: bool) -> tuple[Any, ...]:
     """How a simpler method compares, and what follows; a difference within its error is told as none."""
     name, place = own["name"], standing(own, num_rows)
-    part, title = ("rmse", "RMSE") if own["log_likelihood"] is None else ("log_likelihood", "log-likelihood")
+    part = _part_of(own)
+    title = "RMSE" if part == "rmse" else "log-likelihood"
     shown = ".4g" if part == "rmse" else ".3f"
     figures = f"{title} {score[part]:{shown}}, its {own[part]:{shown}}"
     if place > 0:
