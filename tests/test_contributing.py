@@ -247,6 +247,7 @@ def test_the_drawing_shows_every_room():
         "__main__",
         "compile_cache",
         "cores",
+        "jobs",
         "programs",
         "user_cache",
     }
