@@ -32,8 +32,15 @@ class WorkerError(RuntimeError):
 
 
 def is_elsewhere() -> bool:
-    """Whether tasks go to workers outside this process: `joblib.parallel_config` says so, and is not within a task."""
-    return not getattr(_active()[0], "supports_sharedmem", False)
+    """Whether tasks go to workers outside this process: `joblib.parallel_config` says so, and is not within a task.
+
+    Those of "multiprocessing" are forked, with JAX's locks and without its threads, and would wait for ever: not there.
+    """
+    from joblib.parallel import BACKENDS
+
+    backend = _active()[0]
+    is_forked = type(backend) is BACKENDS.get("multiprocessing")  # what extends it, as Ray's does, starts its own
+    return not (is_forked or getattr(backend, "supports_sharedmem", False))
 
 
 def num_at_once(n_jobs: int | None) -> int:

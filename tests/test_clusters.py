@@ -1,5 +1,6 @@
 """Fits on a Dask cluster and on a Ray instance of two workers each: the same bits, also when a worker is lost."""
 
+import contextlib
 import gc
 import os
 import sys
@@ -25,12 +26,12 @@ MAKE = {"num_members": 2, "training__num_steps": 100}
 def dask():
     """Two processes on this machine; nothing else can reach them."""
     distributed = pytest.importorskip("distributed", reason="pip install 'pritchel[dask]'")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, worker_dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with contextlib.ExitStack() as stack:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a machine that is slow to start things
+            quiet = {"dashboard_address": None, "worker_dashboard_address": None}
+            local = distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", **quiet)
+            client = stack.enter_context(distributed.Client(stack.enter_context(local)))
         require_loopback()
         yield client
 
@@ -51,7 +52,7 @@ def ray():
     register_ray()
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)  # to run other programs, at once
+        warnings.simplefilter("ignore")  # JAX warns of a fork, after which another program is run at once
         engine.init(num_cpus=2, object_store_memory=10**8, **quiet)
     require_loopback()
     yield engine

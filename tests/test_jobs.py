@@ -180,6 +180,8 @@ def test_how_many_at_once():
         assert (jobs.num_at_once(None), jobs.num_at_once(7)) == (3, 7)
     with joblib.parallel_config("threading"):
         assert (jobs.is_elsewhere(), jobs.num_at_once(None)) == (False, cores)
+    with joblib.parallel_config("multiprocessing", n_jobs=2):  # forked: JAX would wait for ever
+        assert (jobs.is_elsewhere(), jobs.num_at_once(None)) == (False, 2)
     with joblib.parallel_config("loky"):
         assert (jobs.is_elsewhere(), jobs.num_at_once(None)) == (True, joblib.cpu_count())
         assert jobs.num_at_once(3) == 3
