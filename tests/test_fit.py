@@ -103,6 +103,23 @@ def test_interrupt_keeps_what_is_fitted(monkeypatch):
     assert not same(result.guide, make_trial(0).guide)
 
 
+def test_an_interrupt_while_steps_are_computed_keeps_those_before(monkeypatch):
+    """The optimizer's arrays have then been given away to the steps under way."""
+    real, starts = Feed.chunk, []
+
+    def chunk(feed, start):
+        starts.append(start)
+        if len(starts) == 3:  # made while the second chunk computes
+            raise KeyboardInterrupt
+        return real(feed, start)
+
+    monkeypatch.setattr(feeding, "MAX_CHUNK_STEPS", 10)
+    monkeypatch.setattr(Feed, "chunk", chunk)
+    result = fit(make_trial(0), SETTINGS)
+    assert result.status == "interrupted"
+    assert len(result.history.likelihood) == 10
+
+
 def test_chunk_length_does_not_change_the_result(monkeypatch):
     whole = fit(make_trial(0), SETTINGS)
     monkeypatch.setattr(feeding, "MAX_CHUNK_STEPS", 7)

@@ -102,7 +102,7 @@ def fit_further(
         for index, own in enumerate(members)
     ]
     trials = [
-        trial._replace(adam=before.adams[index] if before.adams else None, num_rows=num_rows)
+        trial._replace(adam=(before.adams[index] or None) if before.adams else None, num_rows=num_rows)
         for index, trial in enumerate(trials)
     ]
     fits = _run(members, trials, settings, execution)

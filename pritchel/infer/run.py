@@ -101,7 +101,8 @@ class Run:
         """What the run has come to."""
         best = None if self.judge is None else self.judge.state.best
         guide, kept = best if best is not None else (self.guide, self.units.state.kept)
-        adam = tuple(np.array(part) for part in self.state.optimizer)
+        # After an interrupt the optimizer's arrays may have been given away to steps under way.
+        adam = () if self.status == "interrupted" else tuple(np.array(part) for part in self.state.optimizer)
         return FitResult(guide, kept, Elbo(*np.concatenate(self.history).T), self.status, self.num_skipped, adam)
 
     def progress(self, trial_index: int) -> Progress:

@@ -93,4 +93,4 @@ class FitResult(NamedTuple):
     history: Elbo
     status: Status
     num_skipped: int
-    adam: tuple[np.ndarray, ...] = ()  # where the optimizer stands
+    adam: tuple[np.ndarray, ...] = ()  # where the optimizer stands; after an interrupt nobody knows
