@@ -31,7 +31,10 @@ def _numbers(text: str) -> Any:
 
 
 def _count_or_auto(text: str) -> Any:
-    return text if text == "auto" else _numbers(text)
+    try:
+        return text if text == "auto" else _numbers(text)
+    except typer.BadParameter as error:
+        raise typer.BadParameter(f"{error.message.rstrip('.')}; nor is it auto.") from None
 
 
 def _yes_no_auto(text: str) -> Any:
