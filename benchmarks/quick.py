@@ -24,6 +24,7 @@ from peers import STEPS, PlainNetwork, batches, pritchel_trial
 from step import pritchel_chunk
 
 from pritchel import HorseshoeRegressor, Sampling, Training
+from pritchel.cores import one_blas_thread
 from pritchel.data.dataset import prepare
 from pritchel.infer.trial import FitSettings
 
@@ -81,8 +82,9 @@ def prediction_ratios(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
     weights = [(rng.normal(size=(X.shape[1], units)), rng.normal(size=(units, 1))) for _ in range(60)]
 
     def bare() -> None:
-        for into, out in weights:
-            np.maximum(rows @ into, 0) @ out
+        with one_blas_thread():
+            for into, out in weights:
+                np.maximum(rows @ into, 0) @ out
 
     return {
         "mean and sd / bare passes": in_turns(lambda: model.predict(rows, return_std=True), bare),
@@ -91,12 +93,12 @@ def prediction_ratios(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
 
 
 def startup_ratio() -> float:
-    """`pritchel --help`, and reading what a prediction needs, against starting Python with numpy and pandas."""
+    """Importing what `pritchel predict` needs, against starting Python with numpy and pandas."""
 
     def started(text: str) -> Callable[[], Any]:
         return lambda: subprocess.run([sys.executable, "-c", text], check=True)
 
-    return in_turns(started("import pritchel.tables.load"), started("import numpy, pandas"), 5)
+    return in_turns(started("import pritchel.tables.groups"), started("import numpy, pandas"), 5)
 
 
 def main() -> None:
