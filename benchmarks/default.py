@@ -131,7 +131,9 @@ def main() -> None:
 
 def _told(own: dict[str, Any], key: str) -> str:
     value = own.get(key)
-    return "" if value is None else f"{value:.2f}" if key == "log_likelihood" else f"{value:,.3g}"
+    if value is None:
+        return ""
+    return f"{value:.2f}" if key == "log_likelihood" else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":
