@@ -15,6 +15,7 @@ from pritchel.data.split import leave_out
 from pritchel.estimators.saved import unpack
 from pritchel.folder import read_folder
 from pritchel.model.likelihoods.continuous import NormalComponents, StudentComponents
+from pritchel.posterior.answers import Fresh
 from pritchel.posterior.calibration.conformal import Conformal
 from pritchel.posterior.calibration.spread import Spread, SpreadComponents
 from pritchel.posterior.calibration.temperature import Temperature
@@ -120,7 +121,7 @@ def test_the_factor_of_made_up_rows_is_found(fitted, table, factor):
     X = rows_like(table[0], 800)
     posterior = fitted.posterior_
     y = made_up(posterior.with_calibration(Spread(np.array([factor]), 9, 0)), X)
-    found = Spread.find(posterior, Table(X, y, np.ones(800)), 0)
+    found = Spread.find([Fresh(posterior, Table(X, y, np.ones(800)))], 0)
     assert abs(np.log(found.values[0] / factor)) < 4 / np.sqrt(2 * 800)
 
 
@@ -129,7 +130,7 @@ def test_the_temperature_of_made_up_labels_is_found(classes, table, temperature)
     X = rows_like(table[0], 2000)
     posterior = classes.posterior_
     y = made_up(posterior.with_calibration(Temperature(np.array([temperature]), 9, 0)), X)
-    found = Temperature.find(posterior, Table(X, y, np.ones(2000)), 0)
+    found = Temperature.find([Fresh(posterior, Table(X, y, np.ones(2000)))], 0)
 
     def log_likelihood(away):
         other = Temperature(np.array([temperature * np.exp(away)]), 9, 0)
@@ -144,12 +145,12 @@ def test_a_few_rows_do_little_harm(fitted, table):
     factors = []
     for seed in range(30):
         rows = Table(X, made_up(fitted.posterior_, X, seed), np.ones(10))
-        factors.append(Spread.find(fitted.posterior_, rows, 0).values[0])
+        factors.append(Spread.find([Fresh(fitted.posterior_, rows)], 0).values[0])
     assert np.abs(np.log(factors)).max() < 0.5  # without a pull: 0.8
     wide = fitted.posterior_.with_calibration(Spread(np.array([3.0]), 9, 0))
     twice = Table(X, made_up(wide, X), np.full(10, 2.0))
     doubled = Table(np.vstack([X, X]), np.vstack([twice.targets] * 2), np.ones(20))
-    one, other = (Spread.find(fitted.posterior_, rows, 0).values for rows in (twice, doubled))
+    one, other = (Spread.find([Fresh(fitted.posterior_, rows)], 0).values for rows in (twice, doubled))
     np.testing.assert_allclose(one, other, rtol=1e-3)
 
 
@@ -176,7 +177,7 @@ def test_conformal_intervals_hold_what_they_promise_whatever_the_model(scale, nu
     for _ in range(num_tables):
         x = rng.normal(size=(num_rows + num_new, 1))
         y = x + rng.standard_t(3, x.shape) * np.exp(0.5 * x)
-        found = Conformal.find(posterior, Table(x[num_new:], y[num_new:], np.ones(num_rows)), 0)
+        found = Conformal.find([Fresh(posterior, Table(x[num_new:], y[num_new:], np.ones(num_rows)))], 0)
         low, high = np.moveaxis(found.quantiles(parts(x[:num_new]), levels), -1, 0)
         held.append(np.mean((low <= y[:num_new]) & (y[:num_new] <= high)))
     error = np.std(held) / np.sqrt(num_tables)
@@ -188,7 +189,7 @@ def test_a_level_is_inside_if_and_only_if_its_row_is(scale):
     parts, posterior = predictor(scale)
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(300, 1)), 2 * rng.normal(size=(300, 1))
-    found = Conformal.find(posterior, Table(x[:20], y[:20], np.ones(20)), 0)
+    found = Conformal.find([Fresh(posterior, Table(x[:20], y[:20], np.ones(20)))], 0)
     new = parts(x[20:])
     level = found.cdf(new, y[20:], mixed_cdf(new, y[20:]))
     for coverage in (0.3, 0.5, 0.9, 0.95, 0.99):  # the last is one that twenty rows cannot promise
@@ -359,7 +360,7 @@ def test_settings_by_nested_name_and_tables_that_are_too_small():
     [
         (
             Spread(np.array([0.71]), 40, 0),
-            "spread 0.71, found from 40 rows that no member was fitted to: predictions were",
+            "spread 0.71, found from 40 rows by members not fitted to them: predictions were",
         ),
         (Spread(np.array([0.71]), 40, 0), "too wide"),
         (Spread(np.array([1.02]), 40, 0), "about right"),

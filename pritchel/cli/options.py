@@ -110,6 +110,13 @@ ESTIMATOR_OPTIONS = (
         CALIBRATION,
     ),
     EstimatorOption("calibration__unseen_fraction", float, "The part of the rows that it keeps.", CALIBRATION),
+    EstimatorOption(
+        "training__cross_fit",
+        bool,
+        "Keep another part of the rows from each network: every row is scored, and calibration finds its factor, by "
+        "networks that did not see it.",
+        CALIBRATION,
+    ),
     EstimatorOption("n_jobs", int, "Members, or with --by groups, fitted at a time; default: all cores.", TRAINING),
 )
 

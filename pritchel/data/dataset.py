@@ -141,11 +141,20 @@ def distinct_rows(inputs: np.ndarray, targets: np.ndarray, sample_weight: np.nda
 
     A row given twice and a row of weight two are then the same, bit for bit.
     """
+    return places_of_rows(inputs, targets, sample_weight)[0]
+
+
+def places_of_rows(
+    inputs: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None = None
+) -> tuple[Table, np.ndarray]:
+    """The distinct rows, and which of them each row is; -1 for those of weight zero."""
     weights = np.ones(len(inputs)) if sample_weight is None else sample_weight
-    table = np.column_stack([inputs, targets])[weights > 0]
-    distinct, member = np.unique(table, axis=0, return_inverse=True)
-    weights = np.bincount(member.ravel(), weights[weights > 0])
-    return Table(distinct[:, : inputs.shape[1]], distinct[:, inputs.shape[1] :], weights)
+    counts = weights > 0
+    distinct, member = np.unique(np.column_stack([inputs, targets])[counts], axis=0, return_inverse=True)
+    place = np.full(len(inputs), -1)
+    place[counts] = member.ravel()
+    weights = np.bincount(member.ravel(), weights[counts])
+    return Table(distinct[:, : inputs.shape[1]], distinct[:, inputs.shape[1] :], weights), place
 
 
 def prepare(

@@ -32,6 +32,7 @@ class Answering(ABC):
     n_iter_: int
     num_skipped_steps_: int
     num_left_out_: int
+    cv_score_: float
 
     @property
     def units_kept_(self) -> np.ndarray:

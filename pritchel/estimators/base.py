@@ -14,8 +14,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from pritchel import checks
 from pritchel.data.dataset import Standardizer, distinct_rows, prepare
 from pritchel.data.passes import Rows
-from pritchel.data.split import Unseen, leave_out
+from pritchel.data.split import Crossing, Unseen, leave_out
 from pritchel.estimators.batches import is_source
+from pritchel.estimators.crossed import Crossed, cross, num_parts
 from pritchel.estimators.outcome import collapse, describe_fits, warn_of_chains, warn_of_limits
 from pritchel.estimators.progress import progress_display
 from pritchel.estimators.pruning import PrunedEstimator
@@ -32,6 +33,7 @@ from pritchel.infer.trial import Execution, Stage
 from pritchel.jobs import num_at_once
 from pritchel.model.likelihoods import LikelihoodSettings
 from pritchel.posterior import diagnostics
+from pritchel.posterior.answers import Fresh
 from pritchel.posterior.calibration import Calibration
 from pritchel.posterior.convergence import report_sampling
 from pritchel.posterior.draws import max_draws
@@ -105,14 +107,16 @@ class HorseshoeEstimator(PrunedEstimator):
         inputs, targets, weights = self._check_table(X, y, sample_weight, is_fit=True)
         options, seed = self._checked_options(inputs.shape[1]), self._seed()
         starts, standardizer = self._warm_start(targets.shape[1], options)
-        rows, unseen = self._split((inputs, targets, weights), seed, goes_on=bool(starts))
+        number, kind = num_parts(options, goes_on=bool(starts)), options.likelihood.kind
+        crossing = cross((inputs, targets, weights), number, seed, kind.has_classes)
+        rows, unseen = self._split((inputs, targets, weights), seed, bool(starts), crossing is not None)
         data, standardizer = prepare(
             *rows,
             standardizer=standardizer,
-            scale_targets=options.likelihood.kind.standardizes,
+            scale_targets=kind.standardizes,
             input_limit=self.input_limit,
         )
-        return Ready(data, standardizer, options, seed, starts, unseen)
+        return Ready(data, standardizer, options, seed, starts, unseen, crossing)
 
     def _streamed(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """A source of batches, read once and ready to be fitted to."""
@@ -133,26 +137,40 @@ class HorseshoeEstimator(PrunedEstimator):
 
     def _fit_rows(self, ready: Ready) -> Self:
         """Fit to rows, and say what it came to."""
-        rows, standardizer, _, seed, _, unseen = ready
+        rows, standardizer, _, seed, *_, crossing = ready
         first, options, num_left_out = fit_variational(ready, self._num_classes(), self._execution, self.checkpoint)
         data = rows.sample
-        for name in ("prune_report_", "_before"):
+        for name in ("prune_report_", "_before", "_crossed", "cv_score_"):
             vars(self).pop(name, None)
         self._num_seen = rows.num_rows
-        sampled, chains, why = self._sampled(first, rows, options, seed)
+        sampled, chains, why = self._sampled(first, rows, options, seed, crossing)
         fits, chains = leave_out_stragglers(sampled, chains, standardizer, seed, data)
         self.num_left_out_ = num_left_out + len(sampled) - len(fits)
         members = [fit.member for fit in fits]
         vars(self).update(describe_fits([fit.result for fit in fits]))
         plain = Posterior(members, standardizer, seed, int(self.num_draws))
-        self.posterior_ = plain if unseen is None else plain.calibrated(*unseen)
+        self.posterior_ = self._set_right(plain, fits, ready)
         self._train_data, self._worth = data, None
-        self.sampling_report_ = report_sampling(members, chains, why, data)
+        self.sampling_report_ = report_sampling(members, chains, why, data, have_same_rows=crossing is None)
         warn_of_chains(self.sampling_report_)
         warn_of_limits(self, float(data.weights.sum()))
         self.noise_report_ = report_noise(self.posterior_, data)
         self.is_collapsed_ = collapse(plain, rows, options, seed, may_refit="interrupted" not in self.status_)
         return self
+
+    def _set_right(self, plain: Posterior, fits: list[MemberFit], ready: Ready) -> Posterior:
+        """The posterior, calibrated if it is to be, by rows that no member, or some, did not see; those are scored."""
+        if ready.crossing is None:
+            unseen = ready.unseen
+            return plain if unseen is None else plain.calibrated(unseen.name, [Fresh(plain, unseen.rows)], unseen.seed)
+        crossed = Crossed.of(fits, ready.crossing, plain.standardizer, plain.seed, plain.num_draws)
+        if crossed is None:
+            return plain
+        calibration = self.calibration_settings()
+        done = plain if calibration is None else plain.calibrated(calibration.name, crossed.unseen, plain.seed)
+        self._crossed = crossed.calibrated(done.calibration)
+        self.cv_score_ = self._crossed.score()
+        return done
 
     def _checked_options(self, num_features: int) -> Options:
         """All options, for inputs of so many columns."""
@@ -177,10 +195,10 @@ class HorseshoeEstimator(PrunedEstimator):
         """Learn of a source what its targets are; the numbers of classes that it met in another order."""
         self.is_single_target_ = source.is_single_target
 
-    def _split(self, table: Any, seed: int, goes_on: bool) -> tuple[Any, Unseen | None]:
+    def _split(self, table: Any, seed: int, goes_on: bool, is_crossed: bool) -> tuple[Any, Unseen | None]:
         """The rows to fit to, and those that calibration keeps from the fit; a fit that goes on keeps them too."""
         calibration = self.calibration_settings()
-        if calibration is None:
+        if calibration is None or is_crossed:
             return table, None
         before = self.posterior_.calibration if goes_on else None
         seed = seed if before is None else before.seed
@@ -193,7 +211,7 @@ class HorseshoeEstimator(PrunedEstimator):
         return 0 if labels is None else len(labels)
 
     def _sampled(
-        self, fits: list[MemberFit], rows: Rows, options: Options, seed: int
+        self, fits: list[MemberFit], rows: Rows, options: Options, seed: int, crossing: Crossing | None
     ) -> tuple[list[MemberFit], list[ChainResult], str]:
         """The fits with their members pruned and sampled, where that is the inference chosen, their chains, and why.
 
@@ -211,7 +229,8 @@ class HorseshoeEstimator(PrunedEstimator):
         try:
             num_iterations = plan.num_warmup + plan.num_samples
             with self._execution(len(members), num_iterations, self.checkpoint, "sampling") as execution:
-                outcome = sample_members(members, data, plan, seed, execution)
+                is_fitted = None if crossing is None else [crossing.is_fitted(fit.number) for fit in fits]
+                outcome = sample_members(members, data, plan, seed, execution, is_fitted)
         except KeyboardInterrupt:  # before any chain had begun
             return [fit.ended("interrupted") for fit in fits], [], "the fit was interrupted"
         if all(member.draws is None for member, _ in outcome):

@@ -49,6 +49,7 @@ def _scores(notes: dict[str, Any]) -> list[str]:
         return []
     num_rows, folds = notes["num_scored"], notes.get("folds")
     where = f"{num_rows} rows in {folds['num']} folds" if folds else f"{num_rows} held-out rows"
+    where = f"{num_rows} rows, each by members that did not see it" if notes.get("crossed") else where
     where += " (before it was pruned)" if notes.get("scored_before_pruning") else ""
     lines = []
     for score in notes["scores"]:

@@ -14,6 +14,7 @@ from pritchel.estimators.answering import Answering
 from pritchel.estimators.nested import NestedSettings
 from pritchel.estimators.typed import Seed, seed_of
 from pritchel.guide.member import Member
+from pritchel.posterior.evaluate import Evaluation
 from pritchel.posterior.importance import importances
 from pritchel.posterior.predictive_checks import PredictiveCheck, Statistic, check_posterior
 
@@ -80,6 +81,26 @@ class FittedEstimator(NestedSettings, Answering):
             worth = np.asarray([found[name] for name in groups])
             self._worth = worth = worth / worth.sum() if worth.sum() > 0 else worth
         return worth.copy()
+
+    @property
+    def unseen_rows_(self) -> list[np.ndarray]:
+        """After a fit with `cross_fit`: which rows a part of the members did not see, an array a part; else none."""
+        crossed: Any = getattr(self, "_crossed", None)
+        return [] if crossed is None else crossed.places
+
+    def evaluate_unseen(self, *, names: list[str] | None = None) -> Evaluation:
+        """Scores of the rows of a fit with `cross_fit`, each by members that did not see it; in the order of the rows.
+
+        A mixture of a part of the members knows less than that of all: the fit is somewhat better than these scores.
+        """
+        check_is_fitted(self)
+        crossed: Any = getattr(self, "_crossed", None)
+        if crossed is None:
+            raise ValueError(
+                "evaluate_unseen needs a fit with cross_fit=True, and its rows, which are not part of a pickled or "
+                "loaded estimator; of that cv_score_ is left."
+            )
+        return crossed.evaluate(names or self._target_names(), self._labels())
 
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder: spec.json, weights.safetensors and a README.md card."""

@@ -34,6 +34,8 @@ class PartialEstimator(HorseshoeEstimator):
         """
         if self.calibration is not None:
             raise ValueError("calibration needs rows that no pass has seen: leave it None for partial_fit.")
+        if self.training is not None and self.training.cross_fit:
+            raise ValueError("cross_fit needs rows that some members never see: leave it False for partial_fit.")
         if not is_source(X, y):
             return self._describe(self._one_pass(X, y, sample_weight, classes))
         data = None

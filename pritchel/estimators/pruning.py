@@ -88,7 +88,7 @@ class PrunedEstimator(FittedEstimator):
 
     def __getstate__(self):
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in ("_train_data", "_worth")}
+        return {name: value for name, value in state.items() if name not in ("_train_data", "_worth", "_crossed")}
 
     def _tuning_data(self, X: Any, y: Any, sample_weight: Any) -> Dataset:
         if X is not None:

@@ -102,8 +102,8 @@ class HorseshoeRegressor(RegressorMixin, PartialEstimator):
     is_collapsed_ : bool
         Whether the fit is no better than the constant predictor: on its own rows, or, where it may know them by
         heart, on rows left out.
-    feature_importances_ : array of shape (features,)
-        What each input is worth on the rows of the fit, as shares.
+    feature_importances_, cv_score_ : array of shape (features,), float
+        What each input is worth, as shares; a row's log density by members that did not see it, with `cross_fit`.
     prune_report_ : PruneReports
         After `prune`: units offered and kept, a report a member.
 

@@ -177,6 +177,7 @@ def _fitted(estimator: Any, arrays: Arrays) -> dict[str, Any]:
         "n_iter": int(estimator.n_iter_),
         "num_skipped_steps": int(estimator.num_skipped_steps_),
         "num_left_out": int(estimator.num_left_out_),
+        "cv_score": getattr(estimator, "cv_score_", None),
         "elbo": encode(np.asarray(estimator.elbo_, np.float32), arrays, "elbo"),
         "seed": int(posterior.seed),
         "num_draws": int(posterior.num_draws),

@@ -38,6 +38,7 @@ def unpack_fitted(fitted: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
         "num_left_out_": int(fitted.get("num_left_out", 0)),
         "elbo_": trace,
         **_reports(fitted),
+        **({"cv_score_": float(score)} if (score := fitted.get("cv_score")) is not None else {}),
     }
 
 

@@ -68,6 +68,8 @@ def streamed_options(options: Options, estimator: Any) -> Options:
             "inference='sampled' needs all rows in memory, and these come in batches. Give arrays, or leave "
             "inference='auto', which is variational for batches."
         )
+    if options.training.cross_fit:
+        raise ValueError("cross_fit needs all rows in memory, and these come in batches. Give arrays, or leave it out.")
     if getattr(estimator, "class_weight", None) is not None:
         raise ValueError("class_weight is for arrays. Give weights with the batches: each is (X, y, weight).")
     return dataclasses.replace(options, inference="variational")

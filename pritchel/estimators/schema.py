@@ -181,6 +181,7 @@ NOTES = parts(
         "checks": each(CHECK),
         "baselines": each(BASELINE),
         "folds": FOLDS,
+        "crossed": some,
         "worst": each(WORST),
         "scored_before_pruning": flag,
         "source": SOURCE,
@@ -209,7 +210,7 @@ FITTED = parts(
         "calibration": maybe(CALIBRATION),
         "prune_reports": maybe(each(sequence(each(whole), each(whole), number, number))),
     },
-    {"num_left_out": whole},
+    {"num_left_out": whole, "cv_score": maybe(number)},
 )
 SPEC_RULE = parts(
     {

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pritchel.data.dataset import Standardizer
 from pritchel.data.passes import Rows
-from pritchel.data.split import Unseen
+from pritchel.data.split import Crossing, Unseen
 from pritchel.estimators.growth import with_room
 from pritchel.estimators.outcome import slower, usable_fits
 from pritchel.estimators.stragglers import mend_stragglers
@@ -31,6 +31,7 @@ class Ready(NamedTuple):
     seed: int
     starts: list[Member]
     unseen: Unseen | None
+    crossing: Crossing | None = None
 
 
 class FirstStage(NamedTuple):
@@ -43,13 +44,13 @@ class FirstStage(NamedTuple):
 
 def fit_variational(ready: Ready, num_classes: int, executing: Executing, checkpoint: Any) -> FirstStage:
     """Members fitted to the rows; a fit that goes on from another stays as wide, and all its members stay."""
-    rows, standardizer, options, seed, starts, _ = ready
+    rows, standardizer, options, seed, starts, _, crossing = ready
 
     def fit(
         options: Options, folder: Any, stage: Stage = "fitting", numbers: list[int] | None = None
     ) -> list[MemberFit]:
         num_fits = options.num_members if numbers is None else len(numbers)
-        named = {"num_classes": num_classes, "starts": starts, "numbers": numbers}
+        named = {"num_classes": num_classes, "starts": starts, "numbers": numbers, "crossing": crossing}
         with executing(num_fits, options.fit_settings(rows.num_rows).num_steps, folder, stage) as execution:
             return fit_members(rows, options, seed, **named, execution=execution)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from pritchel.data.dataset import Dataset
 from pritchel.data.passes import Rows
+from pritchel.data.split import Crossing
 from pritchel.guide.member import Member
 from pritchel.guide.network import start_guide, trained_mask, weight_mean_mask
 from pritchel.infer.checkpoint import Checkpoint, fingerprint
@@ -24,6 +25,7 @@ class MemberFit(NamedTuple):
 
     member: Member
     result: FitResult
+    number: int = 0  # of its random start
 
     def ended(self, status: Status) -> "MemberFit":
         """The same, but for an interrupt of what came after the steps."""
@@ -38,20 +40,22 @@ def fit_members(
     num_classes: int = 0,
     starts: Sequence[Member] = (),
     numbers: Sequence[int] | None = None,
+    crossing: Crossing | None = None,
     execution: Execution = Execution(),  # noqa: B008 - an immutable value
 ) -> list[MemberFit]:
     """Fit `options.num_members` networks to standardized rows, each from its own random start.
 
     With `starts` each goes on from one of those, with no second warm-up. `numbers` are of the random starts: 0, 1, ...
-    by default. An interrupt leaves fewer than were asked for.
+    by default. With a `crossing` each is fitted to its own rows alone. An interrupt leaves fewer than were asked for.
     """
     settings = options.fit_settings(data.num_rows)
     if starts:
         settings = settings._replace(kl_warmup=0.0)
     train, held_out = hold_out(data, options, seed)
-    known = train.sample
     trials, before = [], []
     for index in range(options.num_members) if numbers is None else numbers:
+        own = train if crossing is None else train.sample.take(crossing.is_fitted(index))
+        known = own.sample
         model = options.model(LikelihoodStart(known.targets, known.weights, num_classes))
         if starts:
             start = starts[index]._replace(model=model, draws=None)
@@ -59,7 +63,7 @@ def fit_members(
             start = _begun(model, options, data, (seed, index, 0))
         before.append(start)
         trainable = trained_mask(model, start.guide)
-        trials.append(Trial(model, start.guide, train, (seed, index, 1), held_out, trainable, index))
+        trials.append(Trial(model, start.guide, own, (seed, index, 1), held_out, trainable, index))
     return _run(before, trials, settings, execution)
 
 
@@ -151,8 +155,8 @@ def _run(before: Sequence[Member], trials: list[Trial], settings: FitSettings, e
         trials, settings, n_jobs=execution.n_jobs, on_progress=execution.on_progress, checkpoints=checkpoints
     )
     return [
-        MemberFit(member.reduced(result.guide, result.kept), result)
-        for member, result in zip(before, results, strict=False)
+        MemberFit(member.reduced(result.guide, result.kept), result, trial.number)
+        for member, trial, result in zip(before, trials, results, strict=False)
         if result is not None
     ]
 

@@ -62,6 +62,10 @@ class Training(Settings):
         How many rows early stopping holds out.
     patience : int
         Checks without gain before it stops.
+    cross_fit : bool or int
+        Deal the rows out in parts, as many as members or the number given, and keep another from each member. Every row
+        is then scored by members that did not see it (`cv_score_`, `evaluate_unseen`), and calibration needs no rows of
+        its own; each member learns from fewer.
     buffer_rows : "auto" or int
         Rows that each member has in memory, and shuffles, of a source that is read in batches; "auto": 48 MB of them.
 
@@ -85,6 +89,7 @@ class Training(Settings):
     early_stopping: bool = False
     validation_fraction: float = 0.1
     patience: int = 5
+    cross_fit: bool | int = False
     buffer_rows: Literal["auto"] | int = "auto"
 
     def check(self) -> None:
@@ -104,6 +109,8 @@ class Training(Settings):
         checks.check_flag("early_stopping", self.early_stopping)
         checks.check_number("validation_fraction", self.validation_fraction, above=0, at_most=0.9)
         checks.check_integer("patience", self.patience, at_least=1)
+        if not isinstance(self.cross_fit, bool):
+            checks.check_integer("cross_fit", self.cross_fit, at_least=2)
 
 
 Inference = Literal["variational", "sampled", "auto"]

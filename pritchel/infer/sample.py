@@ -133,16 +133,21 @@ def sample_members(
     plan: SamplingPlan,
     seed: int,
     execution: Execution = Execution(),  # noqa: B008 - an immutable value
+    is_fitted: Sequence[np.ndarray] | None = None,
 ) -> list[tuple[Member, ChainResult]]:
     """The members with draws of their posteriors, given the table that they were fitted to.
 
-    An interrupt keeps the draws so far, where a chain has a few; else the member stays as it was fitted.
+    `is_fitted` tells of each member which rows those were, if not all. An interrupt keeps the draws so far, where a
+    chain has a few; else the member stays as it was fitted.
     """
     widths, batch = filled_widths(members), _filled_rows(data)
-    chains = [
-        Chain(start_chain(member, widths, float(data.weights.sum())), batch, plan, (seed, index, 4))
-        for index, member in enumerate(members)
-    ]
+    chains = []
+    for index, member in enumerate(members):
+        own = batch
+        if is_fitted is not None:  # rows of no weight: all chains share a program
+            weights = np.where(is_fitted[index], data.weights, 0).astype(np.float32)
+            own = batch._replace(weights=np.pad(weights, (0, len(batch.weights) - len(weights))))
+        chains.append(Chain(start_chain(member, widths, float(own.weights.sum())), own, plan, (seed, index, 4)))
     checkpoints = _checkpoints(execution, chains, seed)
     (_run_elsewhere if is_elsewhere() else _run_here)(chains, checkpoints, execution)
     return [_outcome(member, chain) for member, chain in zip(members, chains, strict=True)]

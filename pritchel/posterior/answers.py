@@ -1,8 +1,10 @@
 """What several answers come back in."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from pritchel.data.dataset import Table
 
 
 class Uncertainty(NamedTuple):
@@ -22,3 +24,10 @@ class Comparison(NamedTuple):
     cdf: np.ndarray  # P(y <= target)
     below: np.ndarray  # P(y < target); the same but for counts
     epistemic: np.ndarray  # the part of `sd` that the posterior does not know of f
+
+
+class Fresh(NamedTuple):
+    """Rows, and a `Posterior` of members that were not fitted to them."""
+
+    posterior: Any
+    rows: Table

@@ -89,9 +89,17 @@ class SamplingReport(NamedTuple):
 
 
 def report_sampling(
-    members: Sequence[Member], chains: Sequence[ChainResult], why: str, data: Dataset
+    members: Sequence[Member],
+    chains: Sequence[ChainResult],
+    why: str,
+    data: Dataset,
+    *,
+    have_same_rows: bool = True,
 ) -> SamplingReport:
-    """The report of members and their chains (none: variational), over some of the rows that were fitted."""
+    """The report of members and their chains (none: variational), over some of the rows that were fitted.
+
+    Where chains have not the same rows they need not agree, and each is compared with itself alone.
+    """
     if not chains:
         return SamplingReport("variational", why)
     reports = tuple(_chain_report(chain) for chain in chains)
@@ -102,8 +110,10 @@ def report_sampling(
     functions = [_functions(member, data.take(some)) for member in sampled]
     shortest = min(map(len, functions))
     values = np.stack([function[:shortest] for function in functions])
-    r_hat, effective = np.median(split_r_hat(values)), np.median(effective_size(values))
-    return SamplingReport("sampled", why, reports, float(r_hat), float(effective))
+    alike = [values] if have_same_rows else [own[None] for own in values]
+    r_hat = max(float(np.median(split_r_hat(own))) for own in alike)
+    effective = sum(float(np.median(effective_size(own))) for own in alike)
+    return SamplingReport("sampled", why, reports, r_hat, effective)
 
 
 def _functions(member: Member, data: Dataset) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 import scoringrules
 
 from pritchel.numerics import LOG_2PI
+from pritchel.posterior.answers import Comparison, Fresh
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.predictive_checks import PredictiveCheck, check_posterior
 
@@ -71,12 +72,44 @@ def evaluate(
     or, of classes and counts, which are not, those of the rows that are scored.
     """
     checks = check_posterior(posterior, inputs, targets, names, labels=labels)
+    return _scored(posterior, _told(posterior, inputs, targets), targets, names, labels, train_targets, checks)
+
+
+def evaluate_unseen(
+    unseen: Sequence[Fresh], places: Sequence[np.ndarray], names: list[str], *, labels: np.ndarray | None = None
+) -> Evaluation:
+    """The same of rows beside members that were not fitted to them, each answered by its own; no predictive checks.
+
+    `places` are those of the parts' rows among all. The constant predictor knows what the fit standardized by.
+    """
+    order = np.argsort(np.concatenate(places))
+    told = [_told(posterior, rows.inputs, rows.targets) for posterior, rows in unseen]
+    joined = [np.concatenate(parts)[order] for parts in zip(*told, strict=True)]
+    targets = np.concatenate([rows.targets for _, rows in unseen])[order]
+    return _scored(unseen[0].posterior, joined, targets, names, labels, None, [])
+
+
+def _told(posterior: Posterior, inputs: np.ndarray, targets: np.ndarray) -> list[np.ndarray]:
+    """What scores are made of, row by row; of classes probabilities, and the entropy's epistemic part."""
+    if posterior.likelihood.has_classes:
+        return [posterior.mean_std(inputs)[0], posterior.entropies(inputs).epistemic]
+    return [*posterior.compare(inputs, targets), crps(posterior, inputs, targets)]
+
+
+def _scored(
+    posterior: Posterior,
+    told: Sequence[np.ndarray],
+    targets: np.ndarray,
+    names: list[str],
+    labels: np.ndarray | None,
+    train_targets: np.ndarray | None,
+    checks: list[PredictiveCheck],
+) -> Evaluation:
     if labels is not None:
-        return _evaluate_classes(posterior, inputs, targets, names[0], labels, train_targets, checks)
-    found = posterior.compare(inputs, targets)
+        return _scored_classes(told, targets, names[0], labels, train_targets, checks)
+    found, ranked = Comparison(*told[:-1]), told[-1]
     # Of counts a uniform draw between P(y < observed) and P(y <= observed), which calibration makes uniform.
     pit = found.below + np.random.default_rng(0).random(targets.shape) * (found.cdf - found.below)
-    ranked = crps(posterior, inputs, targets)
     location, scale = posterior.standardizer.target_mean, posterior.standardizer.target_scale
     if not posterior.likelihood.standardizes:
         known = targets if train_targets is None else train_targets
@@ -114,16 +147,15 @@ def crps(posterior: Posterior, inputs: np.ndarray, targets: np.ndarray) -> np.nd
     return np.concatenate(parts)
 
 
-def _evaluate_classes(
-    posterior: Posterior,
-    inputs: np.ndarray,
+def _scored_classes(
+    told: Sequence[np.ndarray],
     targets: np.ndarray,
     name: str,
     labels: np.ndarray,
     train_targets: np.ndarray | None,
     checks: list[PredictiveCheck],
 ) -> Evaluation:
-    probabilities, index = posterior.mean_std(inputs)[0], targets[:, 0].astype(int)
+    (probabilities, epistemic), index = told, targets[:, 0].astype(int)
     known = index if train_targets is None else train_targets[:, 0].astype(int)
     shares = np.bincount(known, minlength=len(labels)) / len(known)
     is_right = probabilities.argmax(1) == index
@@ -138,8 +170,8 @@ def _evaluate_classes(
         float(np.log(np.maximum(shares[index], 1e-12)).mean()),
     )
     nothing = np.zeros((len(index), 0))
-    epistemic = posterior.entropies(inputs).epistemic[:, None]
-    return Evaluation([score], targets, probabilities, nothing, nothing, checks, log_density[:, None], epistemic)
+    parts = (nothing, nothing, checks, log_density[:, None], epistemic[:, None])
+    return Evaluation([score], targets, probabilities, *parts)
 
 
 def reliability_curve(confidence: np.ndarray, is_right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,19 +1,19 @@
 """The predictive distribution in the units of y: mean, spread, quantiles, densities, samples."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
 from scipy import special
 
 from pritchel.cores import by_chunks, one_blas_thread
-from pritchel.data.dataset import Standardizer, Table
+from pritchel.data.dataset import Standardizer
 from pritchel.guide.member import Member
 from pritchel.model.likelihoods import Likelihood
 from pritchel.model.likelihoods.base import Components
 from pritchel.model.network import Weights, forward
-from pritchel.posterior.answers import Comparison, Uncertainty
+from pritchel.posterior.answers import Comparison, Fresh, Uncertainty
 from pritchel.posterior.blocks import Blocks
 from pritchel.posterior.calibration import CALIBRATIONS, FoundCalibration
 from pritchel.posterior.diagnostics import FitWarning
@@ -65,10 +65,9 @@ class Posterior:
         """The same, answering from another number of draws."""
         return Posterior(self.members, self.standardizer, self.seed, num_draws, self.calibration)
 
-    def calibrated(self, name: str, unseen: Table, seed: int) -> "Posterior":
-        """The same, set right in the named way by rows that no member was fitted to; the seed is the one they had."""
-        plain = self.with_calibration(None)
-        return self.with_calibration(CALIBRATIONS[name].find(plain, unseen, seed))
+    def calibrated(self, name: str, unseen: Sequence[Fresh], seed: int) -> "Posterior":
+        """The same, set right in the named way by rows that members were not fitted to; the seed chose them."""
+        return self.with_calibration(CALIBRATIONS[name].find(unseen, seed))
 
     @property
     def likelihood(self) -> Likelihood:

@@ -85,6 +85,7 @@ def _data(page: Page, model: TableModel) -> None:
     if source:
         held = f", {source['holdout']:.0%} of them held out for scoring" if source.get("holdout") else ""
         held = f", scored over {source['folds']} folds" if source.get("folds") else held
+        held = ", each scored by networks that did not see it" if model.notes_.get("crossed") else held
         page.text(f"{source['rows']:,} rows from {source['table']}{held}.")
     rows = []
     for column in model.plan_.columns:

@@ -1,7 +1,7 @@
 """Simpler methods fitted to the rows of a network: a line, which is kept, and boosted trees, which are not."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -182,3 +182,31 @@ def baselines(
         except (ValueError, ArithmeticError, np.linalg.LinAlgError):
             pass
     return line, [said for said in found if np.isfinite(said.mean).all()]
+
+
+def crossed_baselines(
+    rows: tuple[np.ndarray, np.ndarray],
+    parts: Sequence[np.ndarray],
+    weights: np.ndarray | None = None,
+    num_classes: int = 0,
+) -> list[BaselinePrediction]:
+    """What a line and trees say of the rows of each part, fitted to all others; in the order of the rows.
+
+    A method that cannot be fitted to some of them is left out.
+    """
+    said: list[dict[str, BaselinePrediction]] = []
+    for part in parts:
+        is_known = np.ones(len(rows[0]), bool)
+        is_known[part] = False
+        others = (rows[0][is_known], rows[1][is_known])
+        found = baselines(others, rows[0][part], None if weights is None else weights[is_known], num_classes)[1]
+        said.append({own.name: own for own in found})
+    order = np.argsort(np.concatenate(parts))
+    everywhere = [name for name in said[0] if all(name in own for own in said)]
+    return [_joined([own[name] for own in said], order) for name in everywhere]
+
+
+def _joined(said: Sequence[BaselinePrediction], order: np.ndarray) -> BaselinePrediction:
+    mean = np.concatenate([own.mean for own in said])[order]
+    sds = [own.sd for own in said if own.sd is not None]
+    return BaselinePrediction(said[0].name, mean, np.concatenate(sds)[order] if sds else None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pritchel.data.split import IN_NONE, deal
 from pritchel.estimators.typed import unfitted
 from pritchel.infer.checkpoint import SharedFolder
 from pritchel.jobs import answers, num_at_once
@@ -19,7 +20,6 @@ from pritchel.tables.worst import worst_of
 
 Notes = dict[str, Any]
 Arrays = dict[str, np.ndarray]
-ALWAYS_FITTED = -1
 
 
 def fold_of_rows(data: TrainingTable, num_folds: int, classes: bool, seed: int | None) -> np.ndarray:
@@ -27,17 +27,12 @@ def fold_of_rows(data: TrainingTable, num_folds: int, classes: bool, seed: int |
 
     The only row of a class is in none: a fit that never saw the class could not be scored on it.
     """
-    dealt = np.random.default_rng(seed).permutation(len(data.targets))
-    if classes:
-        _, index, counts = np.unique(data.targets[:, 0].astype(str), return_inverse=True, return_counts=True)
-        dealt = dealt[np.argsort(index[dealt], kind="stable")]
-        dealt = dealt[counts[index[dealt]] > 1]
-    num = len(dealt)
+    labels = data.targets[:, 0].astype(str) if classes else None
+    fold = deal(len(data.targets), num_folds, np.random.default_rng(seed), labels)
+    num = int((fold != IN_NONE).sum())
     if num < num_folds or num - math.ceil(num / num_folds) < 2:
         text = f"{num} rows are too few for {{option}}: each fold needs a row, and each fit two."
         raise TableError(text, "folds", num_folds)
-    fold = np.full(len(data.targets), ALWAYS_FITTED)
-    fold[dealt] = np.arange(num) % num_folds
     return fold
 
 

@@ -72,7 +72,8 @@ class TableModel(FittedTable, BaseEstimator):
     na_values : sequence of str
         Texts that mean missing, besides NA, nan and their like.
     holdout : float, optional
-        Part of the rows kept from the fit, to score it on; 0 for none. None for a tenth, or with `folds` for none.
+        Part of the rows kept from the fit, to score it on; 0 for none. None for a tenth, or for none with `folds` and
+        for an estimator with `cross_fit`, whose rows are scored by members that did not see them.
     refit : bool
         After scoring, fit again to all rows.
     folds : int, optional
@@ -248,7 +249,9 @@ class TableModel(FittedTable, BaseEstimator):
         if self.holdout is not None:
             checks.check_number("holdout", self.holdout, at_least=0, at_most=0.9)
         if self.folds is None:
-            return HOLDOUT if self.holdout is None else self.holdout
+            training = None if self.estimator is None else self.estimator.training
+            is_crossed = training is not None and bool(training.cross_fit)
+            return (0.0 if is_crossed else HOLDOUT) if self.holdout is None else self.holdout
         checks.check_integer("folds", self.folds, at_least=2)
         if self.holdout:
             raise TableError(

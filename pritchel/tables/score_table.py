@@ -61,4 +61,6 @@ def rows_scored(notes: Mapping[str, Any]) -> str:
     num, before = f"{notes['num_scored']:,}", ", before it was pruned" if notes.get("scored_before_pruning") else ""
     if folds := notes.get("folds"):
         return f"{num} rows, each predicted by one of {folds['num']} fits that did not see it{before}"
+    if notes.get("crossed"):
+        return f"{num} rows, each predicted by members that did not see it{before}"
     return f"{num} rows held out from the fit{before}"

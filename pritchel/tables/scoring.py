@@ -11,7 +11,7 @@ import numpy as np
 from pritchel import checks
 from pritchel.posterior.baselines import BaselinePrediction, score_baseline
 from pritchel.posterior.evaluate import Evaluation
-from pritchel.tables.baselines import baselines
+from pritchel.tables.baselines import baselines, crossed_baselines
 from pritchel.tables.encode import one_or_more
 from pritchel.tables.messages import Message, told_if_long
 from pritchel.tables.worst import worst_rows
@@ -34,6 +34,7 @@ def fit_and_score(
         estimator.fit(*data.rows(held_out=False), sample_weight=weights)
     seconds = {"seconds": round(time.perf_counter() - start, 2)}
     rows = f"the {data.is_held_out.sum():,} rows held out" if data.is_held_out.any() else "its own rows"
+    rows = "its rows, each by members that did not see it" if _is_crossed(estimator, data) else rows
     doing = Message(f"Scoring the fit on {rows}, without each column in turn, and beside simpler methods ...")
     with told_if_long(tell, doing):
         notes, arrays = score(estimator, data, weights)
@@ -43,7 +44,10 @@ def fit_and_score(
 def score(
     estimator: Any, data: "TrainingTable", weights: np.ndarray | None
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What a fitted estimator is worth on the rows held out; where there are none, what its columns are, on its own."""
+    """What a fitted estimator is worth on the rows held out; where there are none, what its columns are, on its own.
+
+    Of a cross-fitted one, without rows held out, what each row's members that did not see it are.
+    """
     notes: dict[str, Any] = {}
     has_held_out = bool(data.is_held_out.any())
     inputs, targets = data.rows(held_out=has_held_out)
@@ -56,15 +60,29 @@ def score(
         len(getattr(estimator, "classes_", ())),
     )
     arrays = {} if line is None else line.arrays()
-    if not has_held_out:
+    names = list(data.plan.targets)
+    if _is_crossed(estimator, data):
+        parts = estimator.unseen_rows_
+        outcome = estimator.evaluate_unseen(names=names)
+        num_classes = len(getattr(estimator, "classes_", ()))
+        said = crossed_baselines(estimator.known_rows(inputs, targets), parts, weights, num_classes)
+        rows = np.sort(np.concatenate(parts))
+        numbers, inputs, notes["crossed"] = data.row_numbers[rows], inputs[rows], len(parts)
+    elif has_held_out:
+        train = one_or_more(data.targets[~data.is_held_out])
+        outcome = estimator.evaluate(inputs, targets, names=names, train_y=train)
+        numbers = data.row_numbers[data.is_held_out]
+    else:
         return notes, arrays
-    train = one_or_more(data.targets[~data.is_held_out])
-    outcome = estimator.evaluate(inputs, targets, names=list(data.plan.targets), train_y=train)
     outcome = beside(outcome, said, estimator, data.plan.targets)
-    numbers = data.row_numbers[data.is_held_out]
     notes["worst"] = worst_rows(estimator, inputs, outcome, data.plan.targets, numbers)
     arrays |= {name: np.asarray(getattr(outcome, name), float) for name in SCORE_ARRAYS}
     return notes | score_notes(outcome), arrays | {"row": numbers.astype(float)}
+
+
+def _is_crossed(estimator: Any, data: "TrainingTable") -> bool:
+    """Whether scores are those of members that did not see a row: there are such, and no rows were held out."""
+    return bool(estimator.unseen_rows_) and not data.is_held_out.any()
 
 
 def beside(

@@ -3,15 +3,15 @@
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pritchel import checks
-from pritchel.data.dataset import Table
 from pritchel.model.likelihoods import Likelihood
 from pritchel.model.likelihoods.base import Components
+from pritchel.posterior.answers import Fresh
 from pritchel.posterior.mixture import mixed_quantiles
 from pritchel.settings import Settings
 
@@ -20,7 +20,7 @@ PULL = 5.0  # rows' worth of a wish to leave predictions as they are: ten rows c
 MAX_ROWS = 2000  # that a factor is found from
 TAIL = 1e-6  # beyond these levels distribution functions have few digits, and intervals are stretched instead
 NO_CHANGE = 1.05  # up to a factor of this, predictions are said to have been about right
-UNSEEN = "that no member was fitted to"
+UNSEEN = "by members not fitted to them"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class FoundCalibration(ABC):
 
     @classmethod
     @abstractmethod
-    def find(cls, posterior: Any, unseen: Table, seed: int) -> "FoundCalibration":
-        """From an uncalibrated `Posterior` and rows that no member was fitted to."""
+    def find(cls, unseen: Sequence[Fresh], seed: int) -> "FoundCalibration":
+        """From rows beside uncalibrated members that were not fitted to them; `seed` chose which those are."""
 
     @abstractmethod
     def check(self, num_targets: int) -> None:
@@ -98,19 +98,30 @@ def calibration(kind: type[FoundCalibration]) -> type[FoundCalibration]:
     return kind
 
 
-def at_most(unseen: Table) -> Table:
-    """As many of the rows as tell a factor."""
-    num_rows = len(unseen.inputs)
-    return unseen.take(np.linspace(0, num_rows - 1, min(num_rows, MAX_ROWS)).astype(int))
+def num_rows(unseen: Sequence[Fresh]) -> int:
+    """Of all parts together."""
+    return sum(len(own.rows.inputs) for own in unseen)
 
 
-def most_likely(posterior: Any, unseen: Table, made: Callable[[float], FoundCalibration], target: int) -> float:
+def at_most(unseen: Sequence[Fresh]) -> list[Fresh]:
+    """As many of the rows as tell a factor, of each part its share."""
+    share = min(1.0, MAX_ROWS / num_rows(unseen))
+    some = []
+    for posterior, rows in unseen:
+        count = len(rows.inputs)
+        some.append(Fresh(posterior, rows.take(np.linspace(0, count - 1, max(1, round(share * count))).astype(int))))
+    return some
+
+
+def most_likely(unseen: Sequence[Fresh], made: Callable[[float], FoundCalibration], target: int) -> float:
     """The factor under which a target of the unseen rows is likeliest, pulled to one by a few rows' worth."""
 
     def loss(log_factor: float) -> float:
-        changed = posterior.with_calibration(made(math.exp(log_factor)))
-        told = changed.log_densities(unseen.inputs, unseen.targets)[:, target]
-        return PULL * log_factor**2 - float(unseen.weights @ told)
+        calibration, total = made(math.exp(log_factor)), 0.0
+        for posterior, rows in unseen:
+            told = posterior.with_calibration(calibration).log_densities(rows.inputs, rows.targets)[:, target]
+            total += float(rows.weights @ told)
+        return PULL * log_factor**2 - total
 
     from scipy import optimize
 

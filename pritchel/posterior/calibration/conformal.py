@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pritchel.model.likelihoods.base import Components
-from pritchel.posterior.calibration.base import TAIL, UNSEEN, FoundCalibration, calibration
+from pritchel.posterior.calibration.base import TAIL, UNSEEN, FoundCalibration, calibration, num_rows
 from pritchel.posterior.mixture import mixed_cdf, mixed_quantiles
 
 ROUNDING = 1e-9
@@ -33,10 +33,11 @@ class Conformal(FoundCalibration):
         return not likelihood.has_classes and not likelihood.has_counts
 
     @classmethod
-    def find(cls, posterior, unseen, seed):
+    def find(cls, unseen, seed):
         """The scores of the unseen rows."""
-        scores = posterior.over_rows(unseen.inputs, unseen.targets, _scores)
-        return cls(np.vstack([scores.T, unseen.weights]), len(unseen.inputs), seed)
+        scores = [own.over_rows(rows.inputs, rows.targets, _scores) for own, rows in unseen]
+        weights = [rows.weights for _, rows in unseen]
+        return cls(np.vstack([np.concatenate(scores).T, np.concatenate(weights)]), num_rows(unseen), seed)
 
     def check(self, num_targets):
         """A score a target and row, and weights."""

@@ -11,6 +11,7 @@ from pritchel.posterior.calibration.base import (
     check_factors,
     in_words,
     most_likely,
+    num_rows,
 )
 
 
@@ -28,15 +29,15 @@ class Spread(FoundCalibration):
         return not likelihood.has_classes and not likelihood.has_counts
 
     @classmethod
-    def find(cls, posterior, unseen, seed):
+    def find(cls, unseen, seed):
         """The factor of greatest likelihood, one a target."""
-        unseen, num_targets = at_most(unseen), unseen.targets.shape[1]
+        unseen, num_targets = at_most(unseen), unseen[0].rows.targets.shape[1]
 
         def made(factor: float) -> FoundCalibration:
-            return cls(np.full(num_targets, factor), len(unseen.inputs), seed)
+            return cls(np.full(num_targets, factor), num_rows(unseen), seed)
 
-        factors = [most_likely(posterior, unseen, made, target) for target in range(num_targets)]
-        return cls(np.asarray(factors), len(unseen.inputs), seed)
+        factors = [most_likely(unseen, made, target) for target in range(num_targets)]
+        return cls(np.asarray(factors), num_rows(unseen), seed)
 
     def check(self, num_targets):
         """A factor a target."""

@@ -12,6 +12,7 @@ from pritchel.posterior.calibration.base import (
     check_factors,
     in_words,
     most_likely,
+    num_rows,
 )
 
 
@@ -34,14 +35,14 @@ class Temperature(FoundCalibration):
         return likelihood.has_classes
 
     @classmethod
-    def find(cls, posterior, unseen, seed):
+    def find(cls, unseen, seed):
         """The temperature of greatest likelihood."""
         unseen = at_most(unseen)
 
         def made(temperature: float) -> FoundCalibration:
-            return cls(np.array([temperature]), len(unseen.inputs), seed)
+            return cls(np.array([temperature]), num_rows(unseen), seed)
 
-        return made(most_likely(posterior, unseen, made, 0))
+        return made(most_likely(unseen, made, 0))
 
     def check(self, num_targets):
         """One temperature."""
