@@ -229,6 +229,31 @@ def test_small_tables(script, tmp_path, monkeypatch):
     assert runs["linear 200 x 10", "ridge"]["rmse"] < runs["linear 200 x 10", "constant"]["rmse"]
 
 
+def test_large_tables(script, tmp_path, monkeypatch):
+    large = script("large_tables", RUNS=tmp_path / "runs.jsonl", RESULTS=tmp_path, NUM_TEST=20_000)
+    *_, test_y, truth = large.made_up(100, 0)
+    assert truth.mean() == pytest.approx(-0.5 * (np.log(2 * np.pi) + 1), abs=0.02)  # log spreads are zero on average
+    assert len(test_y) == 20_000
+    asked = []
+
+    def made_up_run(key):
+        asked.append(key)
+        ll = -1.0 if key["inference"] == "variational" else -0.75
+        return {"rmse": 1.0, "ll": ll, "coverage": 0.9, "seconds": 3.0, "regret": -ll}
+
+    monkeypatch.setattr(large, "run", made_up_run)
+    words = ["large_tables.py", "--rows", "2000", "--uci", "protein", "--seeds", "2"]
+    monkeypatch.setattr(sys, "argv", words)
+    large.main()
+    large.main()  # every fit is on record
+    assert len(asked) == 8
+    assert (
+        "| made up, 2,000 rows | 2 | 1.000 ± 0.000 | 0.750 ± 0.000 | 0.250 ± 0.000"
+        in (tmp_path / "large_tables.md").read_text()
+    )
+    assert "| protein | 2 | -1.000 ± 0.000 | -0.750" in (tmp_path / "large_tables.md").read_text()
+
+
 @pytest.mark.slow
 def test_truth_lies_anywhere_among_sampled_draws(script, tmp_path, monkeypatch):
     """Simulation-based calibration of a hundred tables."""
