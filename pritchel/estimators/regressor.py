@@ -87,8 +87,8 @@ class HorseshoeRegressor(RegressorMixin, PartialEstimator):
     ----------
     units_kept_ : array of shape (members, layers)
         Units each hidden layer keeps under the default pruning rule.
-    unit_scales_, weight_norms_ : list (members) of lists (layers) of arrays (units)
-        Posterior median scale of each unit offered, and the norm of its expected weights.
+    unit_scales_, inclusion_, weight_norms_ : list (members) of lists (layers) of arrays (units)
+        Of each unit offered: posterior median scale, probability of being in, norm of its expected weights.
     elbo_ : array of shape (members, steps)
         The evidence lower bound at every step.
     posterior_ : Posterior
