@@ -109,14 +109,17 @@ def run(key: Key) -> dict[str, Any]:
 
 
 def of_number(
-    records: list[Record], number: Number, value: float, metric: str, family: str = STRUCTURED
+    records: list[Record], number: Number, value: float, metric: str, family: str = STRUCTURED, is_pruned: bool = True
 ) -> dict[str, BySplit]:
-    """A metric of the pruned network by table and split, where a number has a value and the others their defaults."""
+    """A metric of the network, pruned or whole, by table and split, where one number has a value and the others their
+    defaults.
+    """
     changed = {} if number.name == "cut" else {number.name: value}
     method = _threshold(**changed) if number.prior == THRESHOLD else _spike_slab(**changed)
     cut = f"{value:g}" if number.name == "cut" else CUT[number.prior]
-    of_cut = [{**record, "result": record["result"]["cut"].get(cut)} for record in records]
-    return by_split(of_cut, metric, family=family, **method)
+    if is_pruned:
+        records = [{**record, "result": record["result"]["cut"].get(cut)} for record in records]
+    return by_split(records, metric, family=family, **method)
 
 
 def spread(records: list[Record], number: Number, metric: str, family: str = STRUCTURED) -> dict[str, BySplit]:
@@ -181,21 +184,24 @@ def _mean(intervals: ByTable) -> float:
     return float(np.mean([interval.mean for interval in intervals.values()]))
 
 
-COLUMNS = ("posterior", "number", "value", "units kept, by table", "log-likelihood, pruned less reg-HS's default")
+COLUMNS = ("posterior", "number", "value", "units kept, by table", "log-likelihood less reg-HS's, pruned", "unpruned")
 
 
 def _rows(records: list[Record]) -> tuple[tuple[str, ...], ...]:
     """A row for every value of every number: units kept on each table, and the mean score over tables."""
     rows = []
     for family in (STRUCTURED, FACTORIZED):
-        base = defaults(records, "ll", family)[THRESHOLD]
+        base = defaults(records, "ll", family)[THRESHOLD]  # which pruning leaves as it is
         for number in NUMBERS.values():
             for value in number.values:
                 kept = of_number(records, number, value, "kept", family)
                 if kept:
                     units = ", ".join(f"{data} {np.mean(list(splits.values())):.0f}" for data, splits in kept.items())
-                    gain = _over_tables(of_number(records, number, value, "ll", family), base)
-                    rows.append((family, f"{NAMES[number.prior]}: {number.text}", f"{value:g}", units, gain))
+                    gains = [
+                        _over_tables(of_number(records, number, value, "ll", family, is_pruned), base)
+                        for is_pruned in (True, False)
+                    ]
+                    rows.append((family, f"{NAMES[number.prior]}: {number.text}", f"{value:g}", units, *gains))
     return tuple(rows)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from pritchel.experiments.inclusion import NAMES, NUMBERS, TABLES, THRESHOLD, Number, defaults, of_number
+from pritchel.experiments.inclusion import NAMES, NEAR, NUMBERS, TABLES, THRESHOLD, Number, defaults, of_number
 from pritchel.experiments.paper.tables import paired
 from pritchel.experiments.records import Record
 from pritchel.report.axes import bare, save_figure
@@ -30,8 +30,7 @@ def draw_inclusion(records: list[Record], folder: Path) -> list[Path]:
             values, gains = _means(records, number, "ll", data, base)
             column[1].plot(values, np.maximum(gains, LEAST_GAIN), "o-", ms=4, lw=1.4, color=colour)
         for axis in column:
-            near = number.near()
-            axis.axvspan(min(near), max(near), color=PALE, alpha=0.5, lw=0)
+            axis.axvspan(min(number.near()), max(number.near()), color=PALE, alpha=0.5, lw=0)
             axis.set_xscale("log")
             axis.xaxis.set_minor_locator(NullLocator())
             bare(axis, LABEL_SIZE)
@@ -47,7 +46,7 @@ def draw_inclusion(records: list[Record], folder: Path) -> list[Path]:
     offered = max(record["key"]["units"] for record in records)
     figure.suptitle(
         f"{offered} units offered, structured posteriors, mean over splits; one number moved, the others at their "
-        f"defaults. Shaded: where the numbers are compared. Scores below {LEAST_GAIN:g} are drawn there.",
+        f"defaults. Shaded: within a factor of {NEAR} of those. Scores below {LEAST_GAIN:g} are drawn there.",
         fontsize=10,
     )
     path = folder / "inclusion.png"
