@@ -37,7 +37,9 @@ def made_up(ll, kept):
     records = []
     for key in trials(False):
         noise = 0.001 * rng.normal()
-        cuts = {f"{cut:g}": {"ll": ll(key, cut) + noise, "kept": kept(key, cut)} for cut in CUTS[key["prior"]]}
+        cuts = {
+            f"{cut:g}": {"ll": ll(key, cut) + noise, "rmse": 1.0, "kept": kept(key, cut)} for cut in CUTS[key["prior"]]
+        }
         records.append({"key": key, "result": {"train_rows": 100, "ll": -1.0, "cut": cuts}, "seconds": 1.0})
     return records
 

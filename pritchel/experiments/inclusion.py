@@ -1,6 +1,5 @@
 """Beyond the paper: units that are in or out by a variable of their own, beside those pruned by a threshold."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,14 +183,15 @@ def _mean(intervals: ByTable) -> float:
     return float(np.mean([interval.mean for interval in intervals.values()]))
 
 
-COLUMNS = ("posterior", "number", "value", "units kept, by table", "log-likelihood less reg-HS's, pruned", "unpruned")
+COLUMNS = ("posterior", "number", "value", "units kept, by table", "log-likelihood less reg-HS's, pruned", "unpruned",
+           "ln of RMSE over reg-HS's, pruned")  # fmt: skip
 
 
 def _rows(records: list[Record]) -> tuple[tuple[str, ...], ...]:
     """A row for every value of every number: units kept on each table, and the mean score over tables."""
     rows = []
     for family in (STRUCTURED, FACTORIZED):
-        base = defaults(records, "ll", family)[THRESHOLD]  # which pruning leaves as it is
+        base, rmse = (defaults(records, metric, family)[THRESHOLD] for metric in ("ll", "rmse"))
         for number in NUMBERS.values():
             for value in number.values:
                 kept = of_number(records, number, value, "kept", family)
@@ -201,14 +201,15 @@ def _rows(records: list[Record]) -> tuple[tuple[str, ...], ...]:
                         _over_tables(of_number(records, number, value, "ll", family, is_pruned), base)
                         for is_pruned in (True, False)
                     ]
+                    gains.append(_over_tables(of_number(records, number, value, "rmse", family), rmse, np.log))
                     rows.append((family, f"{NAMES[number.prior]}: {number.text}", f"{value:g}", units, *gains))
     return tuple(rows)
 
 
-def _over_tables(first: Mapping[str, BySplit], second: Mapping[str, BySplit]) -> str:
-    """The interval over tables of their mean differences."""
-    pairs = paired(dict(first), dict(second))
-    return str(t_interval([float(np.mean(a - b)) for a, b in pairs.values()])) if pairs else ""
+def _over_tables(first: dict[str, BySplit], second: dict[str, BySplit], of: Any = np.asarray) -> str:
+    """The interval over tables of their mean differences, of the scores or of a function of them."""
+    pairs = paired(first, second)
+    return str(t_interval([float(np.mean(of(a) - of(b))) for a, b in pairs.values()])) if pairs else ""
 
 
 EXPERIMENT = Experiment(

@@ -61,6 +61,6 @@ def _means(records: list[Record], number: Number, metric: str, data: str, base: 
         of = of_number(records, number, value, metric).get(data, {})
         if of and base is None:
             found[value] = np.mean(list(of.values()))
-        elif of and (pairs := paired({data: of}, {data: base.get(data, {})})):
+        elif of and base is not None and (pairs := paired({data: of}, {data: base.get(data, {})})):
             found[value] = np.mean(np.subtract(*pairs[data]))
     return list(found), list(found.values())
