@@ -7,7 +7,7 @@ from peers import STEPS, PlainNetwork, batches, pritchel_trial, uci_problem
 from pritchel import HorseshoeRegressor, Training
 from pritchel.data.sources import load_uci
 from pritchel.experiments.runs import run_splits
-from pritchel.guide.prune_rule import surviving_units
+from pritchel.guide.prune_rule import surviving_units_of
 from pritchel.infer.run import fit
 from pritchel.infer.trial import FitSettings
 
@@ -86,7 +86,7 @@ def outcome(splits: range) -> tuple[list[str], list]:
 
 def units_of(estimator: HorseshoeRegressor) -> set[int]:
     member = estimator.posterior_.members[0]
-    return set(member.kept[0][surviving_units(member.guide)[0]].tolist())
+    return set(member.kept[0][surviving_units_of(member)[0]].tolist())
 
 
 def main() -> None:

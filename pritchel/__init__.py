@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pritchel.model.priors.gaussian import GaussianPrior
     from pritchel.model.priors.horseshoe import Horseshoe
     from pritchel.model.priors.regularized_horseshoe import RegularizedHorseshoe
+    from pritchel.model.priors.spike_slab import SpikeSlab
     from pritchel.posterior.calibration import Calibration
     from pritchel.posterior.convergence import SamplingReport
     from pritchel.posterior.diagnostics import CollapseWarning, FitWarning
@@ -47,6 +48,7 @@ _HOMES = {
     "load": "tables.load",
     "RegularizedHorseshoe": "model.priors.regularized_horseshoe",
     "Horseshoe": "model.priors.horseshoe",
+    "SpikeSlab": "model.priors.spike_slab",
     "GaussianPrior": "model.priors.gaussian",
     "AdaptiveNoise": "model.likelihoods.adaptive",
     "Gaussian": "model.likelihoods.gaussian",
@@ -94,6 +96,7 @@ __all__ = [
     "RegularizedHorseshoe",
     "Sampling",
     "SamplingReport",
+    "SpikeSlab",
     "StudentT",
     "TableError",
     "TableModel",

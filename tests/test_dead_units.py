@@ -73,10 +73,10 @@ def test_a_thousand_units_for_a_hundred_rows():
 
 
 def test_units_leave_only_after_two_looks_and_only_in_powers_of_two():
-    _, guide = build(hidden=(100,))
+    model, guide = build(hidden=(100,))
     guide = jax.tree.map(np.array, guide)
     guide.layers[0].joint.mean[-1, 20:] = -60.0
-    units = DeadUnits(UnitsState.start(guide), drop=True)
+    units = DeadUnits(model.prior, UnitsState.start(guide), drop=True)
     assert units.look(guide, 0.5) is None
     cut = units.look(guide, 0.5)
     assert cut is not None
@@ -88,11 +88,11 @@ def test_units_leave_only_after_two_looks_and_only_in_powers_of_two():
 
 
 def test_automatic_dropping_weighs_what_it_gains():
-    _, guide = build(hidden=(100,))
+    model, guide = build(hidden=(100,))
     guide = jax.tree.map(np.array, guide)
     guide.layers[0].joint.mean[-1, 20:] = -60.0
     for drop, rows, is_cut in (("auto", 1e5, False), ("auto", 1e9, True), (False, 1e9, False), (True, 1.0, True)):
-        units = DeadUnits(UnitsState.start(guide), drop, rows)
+        units = DeadUnits(model.prior, UnitsState.start(guide), drop, rows)
         units.look(guide, 0.5)
         assert (units.look(guide, 0.5) is not None) == is_cut
 

@@ -180,13 +180,13 @@ def test_function_draws_are_coherent(fitted, table):
 
 
 def test_rule_is_the_log_normal_cdf(fitted):
-    guide = fitted.posterior_.members[0].guide
+    model, guide, *_ = fitted.posterior_.members[0]
     mean, var = (np.asarray(part, float) for part in guide.layers[0].log_unit_scale_moments())
     shared = guide.scales.layer
     sd = np.sqrt(var + float(shared.var[0]))
     exact = stats.lognorm(sd, scale=np.exp(mean + float(shared.mean[0]))).cdf(1e-3)
-    np.testing.assert_allclose(prune_probabilities(guide, 1e-3)[0], exact, rtol=1e-5, atol=1e-12)
-    np.testing.assert_array_equal(surviving_units(guide)[0], np.flatnonzero(exact <= 0.9))
+    np.testing.assert_allclose(prune_probabilities(model.prior, guide, 1e-3)[0], exact, rtol=1e-5, atol=1e-12)
+    np.testing.assert_array_equal(surviving_units(model.prior, guide)[0], np.flatnonzero(exact <= 0.9))
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,9 @@ def test_contract(x64, name, linear):
 @pytest.mark.parametrize("name", [name for name in PRIORS if name != "gaussian"])
 def test_expected_log_density_is_the_mean_over_draws(x64, name):
     """In standard errors, with the half-Cauchy exact; and the paper's bound lies below."""
-    settings = PRIORS[name](layer_scale=0.3)
+    wide = {"layer_scale": 0.3, "spike_scale": 0.3, "inclusion": 0.4}
+    settings = PRIORS[name]()
+    settings = settings.changed(**{field: value for field, value in wide.items() if field in settings.values()})
     prior = settings.changed(half_cauchy="exact").build(len(HIDDEN))
     start = prior.start(HIDDEN, True)
     moments = moments_of(start, -0.7)

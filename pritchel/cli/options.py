@@ -58,7 +58,7 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("input_limit", float, "Deviations from its mean that an input may lie; 5 suits pixels.", NETWORK),
     EstimatorOption("num_members", int, "Independent networks whose predictions are mixed.", NETWORK),
     EstimatorOption("num_draws", int, "Weight draws behind every prediction.", NETWORK),
-    EstimatorOption("prior", str, "regularized_horseshoe, horseshoe or gaussian.", PRIOR),
+    EstimatorOption("prior", str, "regularized_horseshoe, horseshoe, spike_slab or gaussian.", PRIOR),
     EstimatorOption(
         "prior__unit_scale", _numbers, "Half-Cauchy scale of the units; one number, or one a layer.", PRIOR
     ),
@@ -66,6 +66,9 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("prior__output_scale", float, "That of the output weights.", PRIOR),
     EstimatorOption("prior__linear_scale", float, "That of the linear path.", PRIOR),
     EstimatorOption("prior__slab", _numbers, "Shape,rate of the inverse gamma that caps large weights.", PRIOR),
+    EstimatorOption("prior__inclusion", float, "Of spike_slab: probability that a unit is in, before any data.", PRIOR),
+    EstimatorOption("prior__spike_scale", float, "Of spike_slab: scale of a unit that is out.", PRIOR),
+    EstimatorOption("prior__slab_scale", float, "Of spike_slab: scale of a unit that is in.", PRIOR),
     EstimatorOption("prior__slab_sharing", str, "One slab a network, layer or unit.", PRIOR),
     EstimatorOption("likelihood__noise_prior", _numbers, "Shape,rate of the gamma on the noise precision.", PRIOR),
     EstimatorOption("likelihood__dof", float, "Degrees of freedom of Student-t noise.", PRIOR),

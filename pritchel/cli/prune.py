@@ -21,8 +21,15 @@ from pritchel.cli.common import (
 def prune(
     model: Annotated[Path, typer.Argument(help="Model folder.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the smaller model.", file_okay=False)],
-    threshold: Annotated[float, typer.Option(help="A unit is dead if its scale is below this ...")] = 1e-3,
-    probability: Annotated[float, typer.Option(help="... with a probability above this.")] = 0.9,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="A unit is dead if its scale is below this ...; default: 0.001; of spike_slab: if it is out ..."
+        ),
+    ] = None,
+    probability: Annotated[
+        float | None, typer.Option(help="... with a probability above this; default: 0.9; of spike_slab: 0.5.")
+    ] = None,
     fine_tune: Annotated[
         int, typer.Option("--fine-tune", min=0, help="Steps that move the weight means alone; needs --table.")
     ] = 0,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pritchel.guide.member import Member
-from pritchel.guide.prune_rule import surviving_units_of
+from pritchel.guide.prune_rule import inclusion_probabilities, surviving_units_of
 from pritchel.posterior import diagnostics
 from pritchel.posterior.calibration import FoundCalibration
 from pritchel.posterior.convergence import SamplingReport
@@ -55,6 +55,14 @@ class Answering(ABC):
         """Posterior median scale of every unit offered (0: it has left), a list a member of an array a layer."""
         members = self._fitted_members()
         return [member.per_offered_unit(diagnostics.unit_scales(member)) for member in members]
+
+    @property
+    def inclusion_(self) -> list[list[np.ndarray]]:
+        """P(in) of every unit offered (0: it has left), a list a member of an array a layer; 1 where the prior has all
+        units in.
+        """
+        members = self._fitted_members()
+        return [member.per_offered_unit(inclusion_probabilities(member)) for member in members]
 
     @property
     def weight_norms_(self) -> list[list[np.ndarray]]:

@@ -13,7 +13,7 @@ from pritchel.data.dataset import Dataset, prepare
 from pritchel.estimators.fitted import FittedEstimator
 from pritchel.estimators.outcome import usable_fits
 from pritchel.guide.member import Member
-from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
+from pritchel.guide.prune_rule import THRESHOLD, rule_for
 from pritchel.infer.members import fine_tune_members
 from pritchel.infer.options import Options
 from pritchel.infer.trial import Stage
@@ -42,8 +42,8 @@ class PrunedEstimator(FittedEstimator):
 
     def prune(
         self,
-        threshold: float = THRESHOLD,
-        probability: float = PROBABILITY,
+        threshold: float | None = None,
+        probability: float | None = None,
         fine_tune_steps: int = 0,
         *,
         X: Any = None,
@@ -52,12 +52,17 @@ class PrunedEstimator(FittedEstimator):
     ) -> Self:
         """A new fitted estimator without the units whose scale is below a threshold with more than some probability.
 
+        Left open they are 0.001 and 0.9; with a prior that has inclusion variables, such as "spike_slab", the units
+        that are out with a probability above a half go instead.
+
         `fine_tune_steps` more steps then move the weight means alone. They use the rows of the fit, which an estimator
         remembers until it is pickled; afterwards give them as X and y. The outcome is in `prune_report_`.
         """
         check_is_fitted(self)
-        checks.check_number("threshold", threshold, above=0)
-        checks.check_number("probability", probability, above=0, at_most=1)
+        if threshold is not None:
+            checks.check_number("threshold", threshold, above=0)
+        if probability is not None:
+            checks.check_number("probability", probability, above=0, at_most=1)
         checks.check_integer("fine_tune_steps", fine_tune_steps, at_least=0)
         if fine_tune_steps and self.posterior_.members[0].draws is not None:
             raise ValueError(
@@ -72,10 +77,12 @@ class PrunedEstimator(FittedEstimator):
             self, "_train_data", None
         )  # which a copy leaves behind, as a pickle does
         smaller.posterior_ = self.posterior_.replace_members(members)
+        rule = rule_for(members[0].model.prior, threshold, probability)
         smaller.prune_report_ = PruneReports(
-            PruneReport(member.offered, tuple(map(len, member.kept)), threshold, probability) for member in members
+            PruneReport(member.offered, tuple(map(len, member.kept)), *rule) for member in members
         )
-        is_linear = self.linear and not self.is_collapsed_ and threshold <= THRESHOLD  # which is an answer
+        is_default = rule.threshold is None or rule.threshold <= THRESHOLD
+        is_linear = self.linear and not self.is_collapsed_ and is_default  # which is an answer
         if any(0 in report.kept for report in smaller.prune_report_) and not is_linear:
             rest = "its linear path" if self.linear else "the constant in its output layer"
             warnings.warn(

@@ -35,8 +35,8 @@ class HorseshoeRegressor(RegressorMixin, PartialEstimator):
     hidden : "auto", int or tuple of ints
         Units offered in each hidden layer. "auto": 100 in each of two, more where one ends nearly full.
     prior : str or PriorSettings
-        :class:`~pritchel.RegularizedHorseshoe`, :class:`~pritchel.Horseshoe` or :class:`~pritchel.GaussianPrior`, or
-        "regularized_horseshoe", "horseshoe", "gaussian" for their defaults.
+        :class:`~pritchel.RegularizedHorseshoe`, :class:`~pritchel.Horseshoe`, :class:`~pritchel.SpikeSlab`,
+        :class:`~pritchel.GaussianPrior`; "regularized_horseshoe", "horseshoe", "spike_slab", "gaussian": with defaults.
     likelihood : str or LikelihoodSettings
         What noise is: :class:`~pritchel.AdaptiveNoise` ("auto": constant and Gaussian unless the rows say otherwise),
         :class:`~pritchel.Gaussian`, :class:`~pritchel.StudentT`, :class:`~pritchel.Heteroscedastic`,
@@ -87,8 +87,8 @@ class HorseshoeRegressor(RegressorMixin, PartialEstimator):
     ----------
     units_kept_ : array of shape (members, layers)
         Units each hidden layer keeps under the default pruning rule.
-    unit_scales_, weight_norms_ : list (members) of lists (layers) of arrays (units)
-        Posterior median scale of each unit offered, and the norm of its expected weights.
+    unit_scales_, inclusion_, weight_norms_ : list (members) of lists (layers) of arrays (units)
+        Of each unit offered: posterior median scale, probability of being in, norm of its expected weights.
     elbo_ : array of shape (members, steps)
         The evidence lower bound at every step.
     posterior_ : Posterior

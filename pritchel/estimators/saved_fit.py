@@ -74,7 +74,9 @@ def _reports(fitted: dict[str, Any]) -> dict[str, Any]:
     }
     if pruned is not None:
         told["prune_report_"] = PruneReports(
-            PruneReport(tuple(offered), tuple(kept), float(threshold), float(probability))
+            PruneReport(
+                tuple(offered), tuple(kept), None if threshold is None else float(threshold), float(probability)
+            )
             for offered, kept, threshold, probability in pruned
         )
     return told

@@ -208,7 +208,7 @@ FITTED = parts(
         "sampling_report": SAMPLING,
         "noise_report": maybe(each(sequence(number, number, number, maybe(number), number))),
         "calibration": maybe(CALIBRATION),
-        "prune_reports": maybe(each(sequence(each(whole), each(whole), number, number))),
+        "prune_reports": maybe(each(sequence(each(whole), each(whole), maybe(number), number))),
     },
     {"num_left_out": whole, "cv_score": maybe(number)},
 )

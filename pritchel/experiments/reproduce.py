@@ -15,6 +15,7 @@ EXPERIMENTS: dict[str, str] = {
     name: f"pritchel.experiments.paper.{name}"
     for name in ("widths", "toy", "priors", "shrinkage", "vmg", "low_data", "families", "prior_draws")
 } | {
+    "inclusion": "pritchel.experiments.inclusion",
     "rl-map": "pritchel.experiments.rl.rl_map",
     "rl-acrobot": "pritchel.experiments.rl.rl_acrobot",
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from pritchel.guide.network import NetworkGuide, take_units
 from pritchel.guide.prune_rule import PROBABILITY, prune_probabilities
+from pritchel.model.priors import Prior
 from pritchel.serial import stored
 
 MIN_WIDTH = 16
@@ -71,9 +72,9 @@ class DeadUnits:
     together, by norms or by a covariance that they share, all dead units keep their say in it.
     """
 
-    def __init__(self, state: UnitsState, drop: DropDead = "auto", num_rows_to_come: float = 0.0):
+    def __init__(self, prior: Prior, state: UnitsState, drop: DropDead = "auto", num_rows_to_come: float = 0.0):
         """`num_rows_to_come`: rows in a batch times steps times the fits that share what is compiled."""
-        self.state = state
+        self.state, self._prior = state, prior
         self._min_gain = np.inf if drop is False else 0.0 if drop is True else COMPILE_SECONDS
         self._seconds_per_cost = SECONDS_PER_COST * num_rows_to_come
 
@@ -81,7 +82,7 @@ class DeadUnits:
         """What to cut with the given share of the steps to come; None: nothing."""
         if not guide.has_unit_scales() or share_to_come == 0 or np.isinf(self._min_gain):
             return None
-        probabilities = prune_probabilities(guide)
+        probabilities = prune_probabilities(self._prior, guide)
         is_dead = tuple(probability > PROBABILITY for probability in probabilities)
         gone = [now & before for now, before in zip(is_dead, self.state.was_dead, strict=True)]
         self.state = self.state._replace(was_dead=is_dead)

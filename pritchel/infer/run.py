@@ -72,7 +72,7 @@ class Run:
         if trial.held_out is not None and settings.patience is not None:
             self.judge = Judge(trial, trial.held_out, settings, settings.patience, state.judge)
         num_rows_to_come = float(self.feed.batch_rows * settings.num_steps * num_fits)
-        self.units = DeadUnits(state.units, settings.drop_dead_units, num_rows_to_come)
+        self.units = DeadUnits(trial.model.prior, state.units, settings.drop_dead_units, num_rows_to_come)
         self.history = [state.history]
         self.done, self.num_skipped = len(state.history), state.num_skipped
         self.status: Status = state.status
@@ -110,7 +110,7 @@ class Run:
         total = self.history[-1].sum(1)
         bound = float(np.nanmean(total) / self.num_rows) if np.isfinite(total).any() else float("nan")
         guide = self.guide
-        units = tuple(map(len, surviving_units(guide))) if guide.has_unit_scales() else None
+        units = tuple(map(len, surviving_units(self.trial.model.prior, guide))) if guide.has_unit_scales() else None
         return Progress(trial_index, self.done, self.settings.num_steps, bound, units)
 
     def next_chunk(self, chunk: tuple[Steps, int], checkpoint: Checkpoint | Kept | None) -> tuple[Steps, int] | None:

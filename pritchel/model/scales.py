@@ -7,7 +7,7 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from pritchel.lazy import jnp
-from pritchel.numerics import gauss_hermite, log_normal_moment
+from pritchel.numerics import gauss_hermite, log_normal_moment, space_of
 from pritchel.shapes import AnyArray, Scalar
 
 LOG_2_OVER_PI = float(np.log(2 / np.pi))
@@ -41,9 +41,12 @@ def half_cauchy_exact(
 def half_cauchy_log_density(
     value: Float[AnyArray, "*shape"], log_prior_scale: Float[AnyArray, "..."]
 ) -> Float[AnyArray, "*shape"]:
-    r"""$\ln p(\nu) = \ln(2/\pi) - \ln(b e^{-\nu} + e^{\nu} / b)$ for $\nu = \ln\tau$, $\tau \sim C^+(0, b)$."""
+    r"""$\ln p(\nu) = \ln(2/\pi) - \ln(b e^{-\nu} + e^{\nu} / b)$ for $\nu = \ln\tau$, $\tau \sim C^+(0, b)$.
+
+    Numpy in, numpy out; JAX in, JAX out.
+    """
     offset = value - log_prior_scale
-    return LOG_2_OVER_PI - jnp.logaddexp(offset, -offset)
+    return LOG_2_OVER_PI - space_of(offset).logaddexp(offset, -offset)
 
 
 HALF_CAUCHY: dict[str, ScaleTerm] = {"auxiliary": half_cauchy_auxiliary, "exact": half_cauchy_exact}

@@ -6,7 +6,7 @@ import numpy as np
 
 from pritchel.guide.member import Member
 from pritchel.guide.network import keep_units
-from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD, surviving_units_of
+from pritchel.guide.prune_rule import PruneRule, surviving_units_of
 from pritchel.tree import map_leaves
 
 
@@ -15,12 +15,12 @@ class PruneReport(NamedTuple):
 
     offered: tuple[int, ...]
     kept: tuple[int, ...]
-    threshold: float
+    threshold: float | None  # None: units went by their inclusion
     probability: float
 
     def __str__(self) -> str:
         layers = ", ".join(f"{kept} of {offered}" for kept, offered in zip(self.kept, self.offered, strict=True))
-        return f"units kept: {layers} (pruned where P(scale < {self.threshold:g}) > {self.probability:g})"
+        return f"units kept: {layers} (pruned where {PruneRule(self.threshold, self.probability)})"
 
 
 class PruneReports(tuple[PruneReport, ...]):
@@ -34,7 +34,7 @@ class PruneReports(tuple[PruneReport, ...]):
         return "\n".join(f"member {index + 1}: {report}" for index, report in enumerate(self))
 
 
-def prune(member: Member, threshold: float = THRESHOLD, probability: float = PROBABILITY) -> Member:
+def prune(member: Member, threshold: float | None = None, probability: float | None = None) -> Member:
     """The member without the units the rule declares dead: their columns here, their rows in the next layer."""
     survivors = surviving_units_of(member, threshold, probability)
     return member.reduced(map_leaves(np.asarray, keep_units(member.guide, survivors)), survivors)

@@ -25,7 +25,7 @@ def of_units(kept: int, offered: int, layer: int) -> str:
     """Of the scales of a layer's units."""
     return (
         f"Scales of the units of hidden layer {layer + 1} in falling order: {kept} of {offered} are in use, the others "
-        "below the pruning threshold."
+        "pruned."
     )
 
 

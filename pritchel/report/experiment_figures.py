@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from pritchel.experiments.records import Record
+from pritchel.report.inclusion import draw_inclusion
 from pritchel.report.paper.bands import draw_toy, draw_widths
 from pritchel.report.paper.intervals import draw_families, draw_low_data, draw_priors
 from pritchel.report.paper.prior_draws import draw_prior_draws
@@ -22,6 +23,7 @@ FIGURES: dict[str, Callable[[list[Record], Path], list[Path]]] = {
     "low_data": draw_low_data,
     "families": draw_families,
     "prior_draws": draw_prior_draws,
+    "inclusion": draw_inclusion,
     "rl-map": partial(draw_rl, "map"),
     "rl-acrobot": partial(draw_rl, "acrobot"),
 }

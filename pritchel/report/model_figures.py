@@ -10,7 +10,7 @@ import numpy as np
 from cycler import cycler
 from matplotlib.figure import Figure
 
-from pritchel.guide.prune_rule import THRESHOLD, log_scale_moments_of, surviving_units_of
+from pritchel.guide.prune_rule import log_scale_moments_of, rule_for, surviving_units_of
 from pritchel.posterior.evaluate import calibration_curve, reliability_curve
 from pritchel.report.palette import BLUE, GREY, INK, PALE, RED, SERIES
 
@@ -77,7 +77,9 @@ def unit_scales(member: Any, layer: int) -> bytes:
             if len(where):
                 centre = mean[order][chosen] / np.log(10)
                 axis.errorbar(where + 1, centre, half, fmt=".", color=color, ms=4, lw=1, label=label)
-        axis.axhline(np.log10(THRESHOLD), color=INK, lw=0.8, ls="--")
+        threshold = rule_for(member.model.prior).threshold
+        if threshold is not None:
+            axis.axhline(np.log10(threshold), color=INK, lw=0.8, ls="--")
         axis.set(xlabel=f"unit, hidden layer {layer + 1}", ylabel="log10 scale")
         axis.set_title(f"{len(kept)} of {member.offered[layer]} in use")
         axis.xaxis.get_major_locator().set_params(integer=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from pritchel.guide.prune_rule import rule_for
 from pritchel.report import alt_texts
 from pritchel.report import model_figures as figures
 from pritchel.report.model_dependence import add_dependence
@@ -143,8 +144,8 @@ def _units(page: Page, model: TableModel) -> None:
             (figures.unit_scales(members[0], layer), alt_texts.of_units(kept, members[0].offered[layer], layer))
             for layer, kept in enumerate(estimator.units_kept_[0])
         ],
-        "Posterior of each unit's scale in the first network: mean and 90 % interval. Units whose scale lies below the "
-        "dashed line with probability above 0.9 are dead; pruning takes them out.",
+        "Posterior of each unit's scale in the first network: mean and 90 % interval. Dead units, those with "
+        f"{rule_for(members[0].model.prior)}, are what pruning takes out; a dashed line is at the scale it asks for.",
     )
 
 

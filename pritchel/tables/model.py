@@ -17,7 +17,6 @@ from pritchel.estimators.classifier import HorseshoeClassifier
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.estimators.saved import Saved, load_saved, save_estimator
 from pritchel.estimators.typed import unfitted
-from pritchel.guide.prune_rule import PROBABILITY, THRESHOLD
 from pritchel.jobs import is_elsewhere
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.settings import name_of
@@ -200,13 +199,14 @@ class TableModel(FittedTable, BaseEstimator):
 
     def prune(
         self,
-        threshold: float = THRESHOLD,
-        probability: float = PROBABILITY,
+        threshold: float | None = None,
+        probability: float | None = None,
         fine_tune_steps: int = 0,
         *,
         frame: pd.DataFrame | None = None,
     ) -> "TableModel":
-        """A model without the units whose scale is below a threshold with more than some probability.
+        """A model without the units whose scale is below a threshold with more than some probability, or, where neither
+        is given and the prior is "spike_slab", without those that are more likely out than in.
 
         `fine_tune_steps` more steps then move the weight means alone; they need the training table as `frame`. Scores
         stay those of the larger model, and say so; `evaluate` has the smaller one's.

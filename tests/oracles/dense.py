@@ -43,3 +43,17 @@ def auxiliary_bound(mean: float, var: float, prior_scale: float, rate: float) ->
     )
     entropy = 1.0 + np.log(rate) + special.gammaln(1.0) - 2.0 * special.digamma(1.0)
     return log_tau_term + prior_term + entropy
+
+
+def inclusion_bound(
+    mean: float, var: float, inclusion: float, slab_scale: float, spike_scale: float, share: float
+) -> float:
+    """All terms that hold tau, lambda and z, for q(z = 1) = share beside the factors of `auxiliary_bound`.
+
+    share (ln pi + slab) + (1 - share) (ln(1 - pi) + spike) + H[q(z)].
+    """
+    slab, spike = (
+        auxiliary_bound(mean, var, scale, fixed_point_rate(mean, var, scale)) for scale in (slab_scale, spike_scale)
+    )
+    entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
+    return share * (np.log(inclusion) + slab) + (1 - share) * (np.log(1 - inclusion) + spike) + entropy

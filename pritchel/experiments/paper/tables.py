@@ -65,7 +65,7 @@ def fit_table(key: Key) -> dict[str, Any]:
     constant = constant_scores(train_y, test_y)
     norms = np.sort(estimator.weight_norms_[0][0])
     result: dict[str, Any] = {
-        **_scores(estimator, test_X, test_y),
+        **scores_and_units(estimator, test_X, test_y),
         "train_rows": len(train_y),
         "constant_rmse": _digits(constant.rmse),
         "constant_ll": _digits(constant.log_likelihood),
@@ -78,13 +78,14 @@ def fit_table(key: Key) -> dict[str, Any]:
         threshold = YEAR_THRESHOLD if key["data"] == "year" else THRESHOLD
         steps = FINE_TUNE_STEPS if key["steps"] is None else key["steps"] // 4
         pruned = estimator.prune(threshold)
-        result["pruned"] = _scores(pruned, test_X, test_y)
+        result["pruned"] = scores_and_units(pruned, test_X, test_y)
         tuned = estimator.prune(threshold, fine_tune_steps=steps) if pruned.prune_report_[0].kept[0] else pruned
-        result["tuned"] = _scores(tuned, test_X, test_y)
+        result["tuned"] = scores_and_units(tuned, test_X, test_y)
     return result
 
 
-def _scores(estimator: HorseshoeRegressor, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+def scores_and_units(estimator: HorseshoeRegressor, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    """Scores on test rows, and the units of the first hidden layer that are kept, as they go on record."""
     scores = estimator_scores(estimator, X, y)
     report = getattr(estimator, "prune_report_", None)
     return {

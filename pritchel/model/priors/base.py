@@ -53,6 +53,7 @@ class Prior(Tree):
     """
 
     has_unit_scales: ClassVar[bool] = True
+    has_inclusion: ClassVar[bool] = False  # whether a unit is in or out, besides having a scale
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -72,6 +73,12 @@ class Prior(Tree):
         self, log_scale: Float[AnyArray, "*#shape"], latents: Mapping[str, Float[AnyArray, "*#shape"]]
     ) -> Float[AnyArray, "*#shape"]:
         """Log of the standard deviation of a unit's weights, from its raw log scale and what else its layer has."""
+
+    def inclusion_probability(
+        self, mean: Float[np.ndarray, "*shape"], var: Float[np.ndarray, "*shape"]
+    ) -> Float[np.ndarray, "*shape"]:
+        """P(in) of units for Gaussian q of their raw log scales: one, unless they can be out."""
+        return np.ones_like(mean)
 
     @abstractmethod
     def expected_log_density(self, units: Sequence[Moments], scales: Scales, latents: Latents) -> Scalar:

@@ -1,6 +1,7 @@
-"""What horseshoe priors share: half-Cauchy scales of units, layers, the output layer and the linear path."""
+"""What priors with unit scales share, and what horseshoes do: half-Cauchy scales of units and of layers."""
 
 import dataclasses
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,24 +18,32 @@ from pritchel.tree import static
 HalfCauchy = Literal["auxiliary", "exact"]
 
 
-class ShrinkagePrior(Prior):
-    r"""$\tau_k \sim C^+(0, b_0)$, $\upsilon_l \sim C^+(0, b_g)$, $\kappa \sim C^+(0, b_\kappa)$; q is over their logs.
+class UnitScalePrior(Prior):
+    r"""Log unit scales of whatever density, and $\kappa \sim C^+(0, b_\kappa)$ of output layer and linear path.
 
     What a subclass adds besides (a slab, say) are latents, for which it has the methods below.
     """
 
     if TYPE_CHECKING:  # fields of every subclass, among its own
-        log_unit_scale_prior: Float[AnyArray, " layers"]
-        log_layer_scale_prior: Float[AnyArray, " layers"]
         log_output_scale_prior: Scalar
         log_linear_scale_prior: Scalar
         half_cauchy: HalfCauchy = static()  # how its expectation is taken
-        learn_layer_scale: bool = static()
 
-    @property
-    def held(self) -> tuple[str, ...]:
-        """The layer scales, unless they are learned."""
-        return () if self.learn_layer_scale else ("layer",)
+    @abstractmethod
+    def expected_unit_log_density(self, layer: int, moments: Moments) -> Float[AnyArray, " units"]:
+        """E of the log density of a hidden layer's log unit scales, one a unit, for Gaussian q."""
+
+    @abstractmethod
+    def unit_log_density(self, layer: int, value: Float[AnyArray, "*shape"]) -> Float[AnyArray, "*shape"]:
+        """The log density of a hidden layer's log unit scales at given values, one a unit."""
+
+    @abstractmethod
+    def draw_log_unit_scales(self, rng: np.random.Generator, layer: int, shape: tuple[int, ...]) -> np.ndarray:
+        """Log unit scales of a hidden layer from the prior."""
+
+    def shared_scale_priors(self) -> Scales:
+        """Logs of the half-Cauchy scales of what units share; None: there is no such scale."""
+        return Scales(None, self.log_output_scale_prior, self.log_linear_scale_prior)
 
     def start_latents(self, hidden: tuple[int, ...]) -> Latents:
         """Where q of the latents starts; none unless a prior says otherwise."""
@@ -56,52 +65,84 @@ class ShrinkagePrior(Prior):
         """Layer scales start at their prior and unit scales at its inverse, so that their product, all that the data
         ever see, starts at one: a smaller product lets the prior switch every unit off before the data have spoken.
         """
-        layer = np.asarray(self.log_layer_scale_prior)
+        layer = self.shared_scale_priors().layer
+        at_one = np.zeros(len(hidden)) if layer is None else -np.asarray(layer)
         shared = Scales(layer, np.zeros(output_scales), np.zeros(output_scales) if linear else None)
-        return PriorStart(tuple(-float(value) for value in layer), shared, self.start_latents(hidden))
-
-    def _priors(self) -> Scales:
-        return Scales(self.log_layer_scale_prior, self.log_output_scale_prior, self.log_linear_scale_prior)
+        return PriorStart(tuple(map(float, at_one)), shared, self.start_latents(hidden))
 
     def expected_log_density(self, units: Sequence[Moments], scales: Scales, latents: Latents) -> Scalar:
-        """Half-Cauchy terms of every scale, and the latents'."""
+        """Terms of every scale, and the latents'."""
         term = HALF_CAUCHY[self.half_cauchy]
         total = self.expected_latent_log_density(latents)
-        for moments, at in zip(scales, self._priors(), strict=True):
+        for moments, at in zip(scales, self.shared_scale_priors(), strict=True):
             if moments is not None:
                 total += term(moments.mean, moments.var, at).sum()
         for index, unit in enumerate(units):
-            per_unit = term(unit.mean, unit.var, self.log_unit_scale_prior[index : index + 1])
+            per_unit = self.expected_unit_log_density(index, unit)
             total += per_unit.sum() if unit.counts is None else per_unit @ unit.counts
         return total
 
     def log_density(self, log_unit_scales: Sequence[AnyArray], scales: Scales, latents: Latents) -> Scalar:
-        """Half-Cauchy log densities of every scale, and the latents'."""
+        """Log densities of every scale, and the latents'."""
         total = self.latent_log_density(latents)
-        for value, at in zip(scales, self._priors(), strict=True):
+        for value, at in zip(scales, self.shared_scale_priors(), strict=True):
             if value is not None:
                 total += half_cauchy_log_density(value, at).sum()
         for index, value in enumerate(log_unit_scales):
-            total += half_cauchy_log_density(value, self.log_unit_scale_prior[index : index + 1]).sum()
+            total += self.unit_log_density(index, value).sum()
         return total
 
     def draw(self, rng, num_draws, hidden, linear, output_scales=()):
         """Unit and layer scales layer by layer, the output's, the latents, the linear path's: priors that share a seed
         share all they have in common, as in the paper's figure of matched functions.
         """
-
-        def log_half_cauchy(log_scale: Any, *shape: int) -> np.ndarray:
-            return np.log(float(np.exp(log_scale)) * np.abs(rng.standard_cauchy((num_draws, *shape))))
-
+        layer, of_output, of_linear = self.shared_scale_priors()
         units, layers = [], []
         for index, width in enumerate(hidden):
-            units.append(log_half_cauchy(self.log_unit_scale_prior[index], 1, width))
-            layers.append(log_half_cauchy(self.log_layer_scale_prior[index], 1, 1))
-        of_outputs = (1, *(output_scales or (1,)))
-        output = log_half_cauchy(self.log_output_scale_prior, *of_outputs)
+            units.append(self.draw_log_unit_scales(rng, index, (num_draws, 1, width)))
+            if layer is not None:
+                layers.append(draw_log_half_cauchy(rng, layer[index], (num_draws, 1, 1)))
+        of_outputs = (num_draws, 1, *(output_scales or (1,)))
+        output = draw_log_half_cauchy(rng, of_output, of_outputs)
         latents = self.draw_latents(rng, num_draws, hidden)
-        of_linear = log_half_cauchy(self.log_linear_scale_prior, *of_outputs) if linear else None
-        return units, Scales(np.stack(layers), output, of_linear), latents
+        of_path = draw_log_half_cauchy(rng, of_linear, of_outputs) if linear else None
+        return units, Scales(np.stack(layers) if layers else None, output, of_path), latents
+
+
+class ShrinkagePrior(UnitScalePrior):
+    r"""$\tau_k \sim C^+(0, b_0)$ and $\upsilon_l \sim C^+(0, b_g)$ besides; q is over their logs."""
+
+    if TYPE_CHECKING:
+        log_unit_scale_prior: Float[AnyArray, " layers"]
+        log_layer_scale_prior: Float[AnyArray, " layers"]
+        learn_layer_scale: bool = static()
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The layer scales, unless they are learned."""
+        return () if self.learn_layer_scale else ("layer",)
+
+    def shared_scale_priors(self):
+        """Those of the layers, too."""
+        return super().shared_scale_priors()._replace(layer=self.log_layer_scale_prior)
+
+    def expected_unit_log_density(self, layer, moments):
+        """Half-Cauchy terms."""
+        at = self.log_unit_scale_prior[layer : layer + 1]
+        return HALF_CAUCHY[self.half_cauchy](moments.mean, moments.var, at)
+
+    def unit_log_density(self, layer, value):
+        """Half-Cauchy log densities."""
+        return half_cauchy_log_density(value, self.log_unit_scale_prior[layer : layer + 1])
+
+    def draw_log_unit_scales(self, rng, layer, shape):
+        """Logs of half-Cauchy draws."""
+        return draw_log_half_cauchy(rng, self.log_unit_scale_prior[layer], shape)
+
+
+def draw_log_half_cauchy(rng: np.random.Generator, log_scale: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Logs of half-Cauchy draws."""
+    return np.log(np.exp(np.asarray(log_scale, float)) * np.abs(rng.standard_cauchy(shape)))
 
 
 @dataclasses.dataclass(frozen=True)
