@@ -18,6 +18,7 @@ from pritchel.estimators.progress import span
 from pritchel.estimators.saved_settings import pack_settings
 from pritchel.folder import read_folder
 from pritchel.jobs import answers_anywhere, num_at_once
+from pritchel.processes import require_alone
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.posterior.diagnostics import FitWarning
 from pritchel.serial import FileError, versions
@@ -99,6 +100,7 @@ def fit_groups(
     ...     models.predict(sales.iloc[[0, -1]]).round(-1)["mean"].tolist()
     [10.0, 30.0]
     """
+    require_alone("One model a group")
     run = _Run(named(frame), names_of(target), by, model or TableModel(), min_rows, say or (lambda message: None))
     output = Path(output)
     require_free_for_groups(output, overwrite)
