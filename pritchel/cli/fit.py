@@ -140,9 +140,7 @@ def fit(
     with plain_errors():
         if by is not None and processes is not None:
             raise ValueError("--by fits groups side by side, each in one process: leave --processes out.")
-        if count := num_to_launch(processes, table):
-            left = functools.partial(what_is_left, partial_name(output))
-            raise typer.Exit(launch(count, command_words(context, without=())[1:], left))
+        _start_processes(context, processes, table, output)
     with ended_at_once(), plain_errors("pritchel.tables.model", "optax"):
         from pritchel.cli.presets import make_estimator
         from pritchel.processes import is_first
@@ -198,6 +196,13 @@ def fit(
     if facts["is_interrupted"]:
         say(f"Interrupted: {facts['model']} holds what was fitted. The same command with --resume goes on.")
         raise typer.Exit(INTERRUPTED)
+
+
+def _start_processes(context: typer.Context, asked: str | None, table: str, output: Path) -> None:
+    """Have processes run this command, if some are to be started here, and end as they do."""
+    if count := num_to_launch(asked, table):
+        left = functools.partial(what_is_left, partial_name(output))
+        raise typer.Exit(launch(count, command_words(context, without=())[1:], left))
 
 
 def _free_folder(output: Path, resume: bool, overwrite: bool) -> Path:
