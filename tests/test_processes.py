@@ -22,7 +22,7 @@ from tests import processes as worker
 from tests.pages import ROOT
 from tests.test_cli import run
 
-SECONDS = 300  # that anything may take, on a busy machine
+SECONDS = 900  # that anything may take, on a busy machine
 
 
 def free_port():

@@ -135,14 +135,14 @@ class Started(NamedTuple):
 
 def launch(count: int, words: Sequence[str], where: Callable[[], str]) -> int:
     """Run a command in so many processes of this machine; its exit code. `where` says what is left of a broken fit."""
-    address = _address()
+    address = free_address()
     with ExitStack() as stack:
         started = [stack.enter_context(_started(index, count, words, address)) for index in range(count)]
         with _signals_to(started):
             return _watched(started, where)
 
 
-def _address() -> str:
+def free_address() -> str:
     """A free port that nobody outside this machine can reach."""
     with socket.socket() as own:
         own.bind(("127.0.0.1", 0))

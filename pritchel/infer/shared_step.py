@@ -12,17 +12,22 @@ from pritchel.lazy import jax, jnp
 from pritchel.programs import compiled, keep_few_programs
 
 
-def run_together(crew: Crew, state: State, *rest: Any) -> tuple[State, Any, Any]:
+def run_together(crew: Crew, *arguments: Any) -> tuple[State, Any, Any]:
     """As `run_chunk`, in all processes, of which each gives its own rows; also how many were asked to stop."""
-    template, model, steps, trainable, num_steps, num_rows, objective = rest
+    placed = shared_arguments(crew, *arguments)
+    keep_few_programs(run_shared_chunk, *placed[:-2])
+    return run_shared_chunk(*placed)
+
+
+def shared_arguments(crew: Crew, *arguments: Any) -> tuple[Any, ...]:
+    """The arguments of `run_chunk` as arrays of all processes, for `run_shared_chunk`."""
+    state, template, model, steps, trainable, num_steps, num_rows, objective = arguments
     whole = jax.tree.map(crew.same, (state, template, model, trainable, np.int32(num_steps), np.float32(num_rows)))
     state, template, model, trainable, num_steps, num_rows = whole
     by_rows = _by_rows()
     steps = Steps(*(_placed(crew, part, spec) for part, spec in zip(steps, by_rows, strict=True)))
     is_asked = crew.spread(np.full(crew.num_local, crew.asked.is_set(), np.int32), 0)
-    arguments = (state, template, model, steps, trainable, num_steps, num_rows, is_asked)
-    keep_few_programs(_run_shared_chunk, *arguments)
-    return _run_shared_chunk(*arguments, objective, crew.mesh)
+    return state, template, model, steps, trainable, num_steps, num_rows, is_asked, objective, crew.mesh
 
 
 def _by_rows() -> Steps:
@@ -43,7 +48,7 @@ def _placed(crew: Crew, part: Any, spec: Any) -> Any:
     static_argnames=("objective", "mesh"),
     compiler_options={"xla_disable_hlo_passes": "tree_reduction_rewriter"},
 )
-def _run_shared_chunk(
+def run_shared_chunk(
     state: State,
     template: Any,
     model: Any,

@@ -18,9 +18,9 @@ from pritchel.estimators.progress import span
 from pritchel.estimators.saved_settings import pack_settings
 from pritchel.folder import read_folder
 from pritchel.jobs import answers_anywhere, num_at_once
-from pritchel.processes import require_alone
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.posterior.diagnostics import FitWarning
+from pritchel.processes import require_alone
 from pritchel.serial import FileError, versions
 from pritchel.settings import name_of
 from pritchel.tables.cells import MISSING, as_known, column_of, count_texts, listed, texts
