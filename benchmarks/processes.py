@@ -64,12 +64,12 @@ def sums_of(text: str) -> list[int]:
     return [int(np.prod([int(size) for size in shape.split(",") if size])) for shape in shapes]
 
 
-def work() -> None:
+def work(options: argparse.Namespace) -> None:
     """In each process: time every case; the first one prints them."""
     crew = processes.crew() if processes.place() is not None and processes.join() >= 0 else None
     data = rows()
-    for units in UNITS:
-        for batch in BATCHES:
+    for units in options.units:
+        for batch in options.batches:
             run, num_steps, arguments = chunk_of(crew, data, units, batch)
             seconds = median_seconds(run, REPEATS) / num_steps
             own = arguments()
@@ -80,13 +80,14 @@ def work() -> None:
                 print(json.dumps(dict(zip(COLUMNS, found, strict=True))), flush=True)
 
 
-def measure(count: int) -> list[dict[str, Any]]:
+def measure(count: int, options: argparse.Namespace) -> list[dict[str, Any]]:
     """All cases with so many processes, each with one core."""
     address, started = free_address(), []
     for index in range(count):
         told = {processes.VARIABLE: f"{address},{count},{index}"} if count > 1 else {}
         env = os.environ | {"NPROC": "1", "OMP_NUM_THREADS": "1"} | told
         words = [sys.executable, str(Path(__file__)), "--work"]
+        words += ["--units", *map(str, options.units), "--batches", *map(str, options.batches)]
         started.append(subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True))
     said = [own.communicate()[0] for own in started]
     if any(own.returncode for own in started):
@@ -95,7 +96,18 @@ def measure(count: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    data = [found for count in PROCESSES for found in measure(count)]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--units", type=int, nargs="+", default=UNITS, help="in each of two hidden layers")
+    parser.add_argument("--batches", type=int, nargs="+", default=BATCHES, help="rows in a step")
+    parser.add_argument("--processes", type=int, nargs="+", default=PROCESSES)
+    parser.add_argument("--work", action="store_true", help="be one of the processes")
+    options = parser.parse_args()
+    (work if options.work else report)(options)
+
+
+def report(options: argparse.Namespace) -> None:
+    """Measure and write."""
+    data = [found for count in options.processes for found in measure(count, options)]
     alone = {(own["units"], own["batch"]): own["seconds_a_step"] for own in data if own["processes"] == 1}
     shown = []
     for own in data:
@@ -123,6 +135,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--work", action="store_true", help="be one of the processes")
-    (work if parser.parse_args().work else main)()
+    main()

@@ -18,7 +18,7 @@ import numpy as np
 from pritchel.crew import Crew, PeerLostError, ProcessError, losses_told
 from pritchel.lazy import jax
 
-__all__ = ["PeerLostError", "ProcessError", "join", "leave"]
+__all__ = ["PeerLostError", "ProcessError", "is_first", "join", "leave", "place"]
 
 VARIABLE = "PRITCHEL_PROCESSES"  # host:port,count,index: how `pritchel fit --processes 2` tells its processes
 JOIN_SECONDS = 300  # to wait for the others at first

@@ -44,10 +44,11 @@ def start(number, count, port, *words, env=None):
     )
 
 
-def run_in(count, cases, folder):
+def run_in(count, cases, folder, env=None):
     """What each case comes to, by the number of the process."""
     port = free_port()
-    started = [start(number, count, port, "-m", "tests.processes", cases, folder) for number in range(count)]
+    words = ("-m", "tests.processes", cases, folder)
+    started = [start(number, count, port, *words, env=env) for number in range(count)]
     said = [own.communicate(timeout=SECONDS)[1] for own in started]
     assert [own.returncode for own in started] == [0] * count, said
     return {
@@ -99,6 +100,13 @@ def test_three_processes_share_batches_that_three_does_not_divide(tmp_path):
     for found in shared["chains"][1:]:
         for name, value in shared["chains"][0].items():
             np.testing.assert_array_equal(found[name], value)
+
+
+@pytest.mark.slow
+def test_each_process_may_have_several_devices(tmp_path):
+    shared = run_in(2, "passes,sampled,seedless", tmp_path, {"JAX_NUM_CPU_DEVICES": "2"})
+    for case in ("passes", "sampled"):
+        assert_same(case, worker.fit(case), shared[case], 1e-4)
 
 
 def crew_of(index, count):
@@ -235,7 +243,7 @@ LONG = [
 ]
 
 
-def command(place, output, *words, num_steps=6000):
+def command(place, output, *words, num_steps=3000):
     fit = ["fit", place / "t.csv", "-t", "y", "-o", place / output, "--num-members", 2, "--num-steps", num_steps]
     return [sys.executable, "-m", "pritchel", *map(str, (*fit, *LONG, *words))]
 
