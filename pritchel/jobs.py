@@ -19,6 +19,7 @@ import numpy as np
 
 from pritchel import __version__
 from pritchel.cores import num_cores
+from pritchel.processes import require_alone
 
 MAX_LOST = 3  # times that workers may be lost in one call
 TASKS_A_ROUND = 16  # a worker's, where an engine has no answers until all are there
@@ -40,7 +41,10 @@ def is_elsewhere() -> bool:
 
     backend = _active()[0]
     is_forked = type(backend) is BACKENDS.get("multiprocessing")  # what extends it, as Ray's does, starts its own
-    return not (is_forked or getattr(backend, "supports_sharedmem", False))
+    found = not (is_forked or getattr(backend, "supports_sharedmem", False))
+    if found:
+        require_alone("A fit on the workers of joblib.parallel_config")
+    return found
 
 
 def num_at_once(n_jobs: int | None) -> int:

@@ -25,7 +25,7 @@ class Program:
     """A function that JAX compiles; to define it takes no JAX, which comes with the first call."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
-        self._function, self._options = function, options
+        self.function, self._options = function, options
         self._compiled: Any = None
         self._making = threading.Lock()
 
@@ -40,7 +40,7 @@ class Program:
         with self._making:  # by the first of several threads
             if self._compiled is None:
                 _use_compile_cache()
-                self._compiled = jax.jit(self._function, **self._options)
+                self._compiled = jax.jit(self.function, **self._options)
             return self._compiled
 
 

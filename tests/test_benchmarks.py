@@ -205,6 +205,16 @@ def test_groups(script, tmp_path, monkeypatch):
     assert [num for num, _ in found.values()] == [2, 2, 1, 1]
 
 
+@pytest.mark.slow
+def test_processes(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["processes.py", "--units", "4", "--batches", "8"])
+    script("processes").main()
+    alone, shared = written(tmp_path, "processes")
+    assert (alone["processes"], shared["processes"]) == (1, 2)
+    assert shared["sums_a_step"] == 1
+    assert shared["bytes_a_step"] == 4 * (shared["parameters"] + 1), "the gradient, and the likelihood beside it"
+
+
 @COMPILES_MUCH
 def test_quality(script, tmp_path, monkeypatch):
     published = {"boston": dict.fromkeys(range(20), (1.0, -1.0))}

@@ -247,9 +247,11 @@ def test_the_drawing_shows_every_room():
         "__main__",
         "compile_cache",
         "cores",
+        "crew",
         "jobs",
         "lazy",
         "memory",
+        "processes",
         "programs",
         "user_cache",
     }

@@ -20,7 +20,7 @@ from tests.pages import BLOCK, ROOT, defined_names, used_names
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MORE_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md", "results/README.md")]
 # Commands of a shell block that set up or measure, run elsewhere or not at all.
-NOT_RUN = ("make ", "pip install", "pritchel reproduce")
+NOT_RUN = ("make ", "pip install", "pritchel reproduce", "srun ", "mpirun ")
 BY_OTHERS = ("shap",)  # packages that a block may need, and that not everyone has
 MANY_FITS = ("likelihoods.md", "rl.md", "scale.md", "streaming.md", "tutorial.md", "uncertainty.md")
 

@@ -156,6 +156,7 @@ def plain_errors(*packages: str) -> Iterator[None]:
 
 @contextmanager
 def _errors_as_sentences() -> Iterator[None]:
+    from pritchel.crew import ProcessError
     from pritchel.serial import FileError
     from pritchel.tables.messages import TableError
 
@@ -176,6 +177,6 @@ def _errors_as_sentences() -> Iterator[None]:
     except MemoryError as error:
         say(f"Error: not enough memory ({error}). Give fewer rows at a time, or fit with fewer --num-draws.")
         raise typer.Exit(FAILED) from None
-    except (FloatingPointError, OSError) as error:
+    except (FloatingPointError, OSError, ProcessError) as error:
         say(f"Error: {error}")
         raise typer.Exit(FAILED) from None

@@ -1,7 +1,8 @@
 """`pritchel fit`: from a table to a model folder."""
 
-import shutil
+import functools
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,12 +25,19 @@ from pritchel.cli.common import (
     say,
     tell,
 )
+from pritchel.cli.launch import (
+    ended_at_once,
+    join_if_started,
+    launch,
+    leave_the_lost,
+    num_to_launch,
+    wait_for_first,
+)
 from pritchel.cli.options import with_estimator_options
+from pritchel.cli.partial import SO_FAR, partial_folder, partial_name, parts_of, remove_partial, what_is_left
 
 # What a command says about this run of it, not about the model.
-OF_THE_RUN = ("output", "overwrite", "resume", "quiet", "as_json")
-PARTS = ("fit", "refit", "fold-*")  # folders for checkpoints, as `TableModel` names them
-SO_FAR = "model"  # of an interrupted fit, in its folder beside the model
+OF_THE_RUN = ("output", "overwrite", "resume", "quiet", "as_json", "processes")
 
 
 @with_estimator_options
@@ -94,6 +102,12 @@ def fit(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes the split, the fit and every prediction.")] = 0,
+    processes: Annotated[
+        str | None,
+        typer.Option(
+            help="Share every batch among so many processes, started here; auto: those that srun or mpirun has started."
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from an unfinished fit of the same command.")] = False,
     overwrite: Overwrite = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
@@ -115,12 +129,21 @@ def fit(
     alike in all of them, and groups are fitted side by side. A group that cannot be fitted is listed with the reason.
     After a crash or Ctrl-C, --resume fits the groups that are missing.
 
+    With --processes 2 two processes of this machine share every batch, for networks and batches so large that a step
+    takes long; srun pritchel fit ... --processes auto does so on the machines of a job. After one is
+    lost, --resume goes on.
+
     Example: pritchel fit houses.csv --target price -o houses-model
 
     Exit codes: 0 done; 1 failed; 2 wrong option or table; 3 not a sound model; 130 interrupted.
     """
-    with plain_errors("pritchel.tables.model", "optax"):
+    with plain_errors():
+        if by is not None and processes is not None:
+            raise ValueError("--by fits groups side by side, each in one process: leave --processes out.")
+        _start_processes(context, processes, table, output)
+    with ended_at_once(), plain_errors("pritchel.tables.model", "optax"):
         from pritchel.cli.presets import make_estimator
+        from pritchel.processes import is_first
         from pritchel.tables.columns import Told
         from pritchel.tables.look import LookedTable
         from pritchel.tables.model import TableModel
@@ -130,12 +153,13 @@ def fit(
 
         if by is not None and stream:
             raise ValueError("--by wants the whole table in memory: leave --stream out.")
-        partial = _partial(output, resume, overwrite) if by is None else None
+        join_if_started(processes)
+        folder = _free_folder(output, resume, overwrite) if by is None else None
         frame = read_or_look(table, stream if by is None else False, sep, encoding, not (quiet or as_json))
         rows = frame.sample if isinstance(frame, LookedTable) else frame
         lists = {"drop": drop, "keep": keep, "category": category, "number": number, "na_values": na_value}
         told = Told(**{name: names or () for name, names in lists.items()}, weight=weight, decimal=decimal)
-        arguments |= {"random_state": seed, "progress": not (quiet or as_json), "checkpoint": partial}
+        arguments |= {"random_state": seed, "progress": not (quiet or as_json), "checkpoint": folder}
         if likelihood not in ("auto", "categorical"):
             arguments["likelihood"] = likelihood
         estimator = make_estimator(preset, asks_for_classes(rows, target, likelihood, told=told), arguments)
@@ -148,80 +172,68 @@ def fit(
             folds=folds,
             random_state=seed,
         )
-        if partial is None:
+        if folder is None:
             from pritchel.cli.groups import GroupsCommand
 
             GroupsCommand(str(by), output, min_rows, resume, overwrite, as_json).run(model, frame, target)
             return
         if min_rows is not None:
             raise ValueError("--min-rows is for one model a group: add --by COLUMN.")
-        with owned(output):
-            _partial(output, resume, overwrite)
-            if not resume:
-                _remove_partial(partial)
-            _fit(model, frame, target, partial)
+        with owned(output) if is_first() else nullcontext():
+            _free_folder(output, resume, overwrite)
+            if not resume and is_first():
+                remove_partial(folder)
+            _fit(model, frame, target, folder)
             model.notes_["source"] |= {"table": table, "command": command_words(context, without=OF_THE_RUN)}
-            if model.is_interrupted:
-                model.save(partial / SO_FAR, overwrite=True)
-            else:
-                _save(model, output, partial, overwrite)
-                _remove_partial(partial)
-        facts = _facts(model, partial / SO_FAR if model.is_interrupted else output)
-        if as_json:
+            if is_first():
+                _write(model, output, folder, overwrite)
+        wait_for_first()
+        facts = _facts(model, folder / SO_FAR if model.is_interrupted else output)
+        if is_first() and as_json:
             print_json(facts)
-        else:
+        elif is_first():
             _print(facts)
     if facts["is_interrupted"]:
         say(f"Interrupted: {facts['model']} holds what was fitted. The same command with --resume goes on.")
         raise typer.Exit(INTERRUPTED)
 
 
+def _start_processes(context: typer.Context, asked: str | None, table: str, output: Path) -> None:
+    """Have processes run this command, if some are to be started here, and end as they do."""
+    if count := num_to_launch(asked, table):
+        left = functools.partial(what_is_left, partial_name(output))
+        raise typer.Exit(launch(count, command_words(context, without=())[1:], left))
+
+
+def _free_folder(output: Path, resume: bool, overwrite: bool) -> Path:
+    """The folder for a fit under way; where processes share it, the first of them looks whether it is free."""
+    from pritchel.processes import is_first
+
+    return partial_folder(output, resume, overwrite) if is_first() else partial_name(output)
+
+
 def _fit(model: Any, frame: Any, target: list[str], partial: Path) -> None:
     """Fit and score; after Ctrl-C in between, say where the fit is."""
+    from pritchel.processes import PeerLostError, is_first
+
     try:
-        model.fit(frame, target, say=tell)
+        model.fit(frame, target, say=tell if is_first() else None)
     except KeyboardInterrupt:
-        if not _parts_of(partial):
+        if not parts_of(partial):
             raise
         say(f"Interrupted: the state of the fit is in {partial}. The same command with --resume goes on from it.")
         raise typer.Exit(INTERRUPTED) from None
+    except PeerLostError as error:
+        leave_the_lost(error)
 
 
-def _partial(output: Path, resume: bool, overwrite: bool) -> Path:
-    """The folder beside the model for a fit under way, once it is sure that neither place is taken."""
-    from pritchel.folder import require_free
-
-    require_free(output, overwrite)
-    partial = output.with_name(f"{output.name}.partial")
-    if partial.exists() and not partial.is_dir():
-        raise FileExistsError(f"{partial} is in the way: the state of the fit goes into a folder of that name.")
-    if _parts_of(partial) and not (resume or overwrite):
-        raise FileExistsError(
-            f"{partial} holds an unfinished fit. Add --resume to go on from it, or --overwrite to discard it."
-        )
-    return partial
-
-
-def _parts_of(partial: Path) -> list[Path]:
-    """What of a folder is an unfinished fit; the rest is somebody else's."""
-    from pritchel.folder import is_model_folder
-
-    so_far = partial / SO_FAR
-    files = [f"{part}/{kind}-*.safetensors" for part in PARTS for kind in ("member", "chain")]
-    states = [path for pattern in files for path in partial.glob(pattern)]
-    return [*states, *([so_far] if is_model_folder(so_far) else [])]
-
-
-def _remove_partial(partial: Path) -> None:
-    """Remove an unfinished fit, and the folders that are then empty."""
-    for part in _parts_of(partial):
-        if part.is_dir():
-            shutil.rmtree(part, ignore_errors=True)
-        else:
-            part.unlink(missing_ok=True)
-    for folder in (*(folder for part in PARTS for folder in partial.glob(part)), partial):
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
+def _write(model: Any, output: Path, partial: Path, overwrite: bool) -> None:
+    """Write the model in its place; that of an interrupted fit beside it."""
+    if model.is_interrupted:
+        model.save(partial / SO_FAR, overwrite=True)
+    else:
+        _save(model, output, partial, overwrite)
+        remove_partial(partial)
 
 
 def _save(model: Any, output: Path, partial: Path, overwrite: bool) -> None:
@@ -229,7 +241,7 @@ def _save(model: Any, output: Path, partial: Path, overwrite: bool) -> None:
     try:
         model.save(output, overwrite=overwrite)
     except (OSError, ValueError) as error:
-        places = f"The state of the fit is in {partial}; --resume goes on from it." if _parts_of(partial) else ""
+        places = f"The state of the fit is in {partial}; --resume goes on from it." if parts_of(partial) else ""
         try:
             elsewhere = model.save(Path(tempfile.mkdtemp(prefix="pritchel-")) / "model")
             places = f"The model is in {elsewhere} instead. {places}"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Passes(Protocol):
     """Shuffled passes over rows that run on into each other."""
 
-    def take(self, count: int) -> "Dataset":
-        """The next rows."""
+    def take(self, count: int, is_wanted: np.ndarray | None = None) -> "Dataset":
+        """The next rows; with a mask those of them that are wanted."""
         ...
 
     @property
@@ -94,9 +94,9 @@ class TablePasses:
         """Where they stand."""
         return TablePosition(json.dumps(self.rng.bit_generator.state), self.order)
 
-    def take(self, count: int) -> "Dataset":
-        """The next rows."""
+    def take(self, count: int, is_wanted: np.ndarray | None = None) -> "Dataset":
+        """The next rows; with a mask those of them that are wanted."""
         while len(self.order) < count:
             self.order = np.concatenate([self.order, self.rng.permutation(len(self.data.inputs))])
         rows, self.order = self.order[:count], self.order[count:]
-        return self.data.take(rows)
+        return self.data.take(rows if is_wanted is None else rows[is_wanted])

@@ -177,16 +177,18 @@ class StreamPasses:
         if state is not None and state != self.state:
             self._fill(state)
 
-    def take(self, count: int) -> Dataset:
-        """The next rows."""
-        parts = []
+    def take(self, count: int, is_wanted: np.ndarray | None = None) -> Dataset:
+        """The next rows; with a mask those of them that are wanted."""
+        parts, wanted = [], slice(None)
         while count:
             if self.state.num_given == len(self.order):
                 self._go_on()
             start = self.state.num_given
             chosen = self.order[start : start + count]
             self.state = self.state._replace(num_given=start + len(chosen))
-            parts.append(self.rows.take(chosen))
+            if is_wanted is not None:
+                wanted, is_wanted = is_wanted[: len(chosen)], is_wanted[len(chosen) :]
+            parts.append(self.rows.take(chosen[wanted]))
             count -= len(chosen)
         return joined(parts)
 

@@ -40,6 +40,7 @@ from pritchel.posterior.draws import max_draws
 from pritchel.posterior.noise import report_noise
 from pritchel.posterior.predict import Posterior
 from pritchel.posterior.prune import prune
+from pritchel.processes import of_first
 
 
 class HorseshoeEstimator(PrunedEstimator):
@@ -182,7 +183,7 @@ class HorseshoeEstimator(PrunedEstimator):
         return options
 
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return int(of_first(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)))
 
     def _know_features(self, source: ScannedBatches) -> None:
         """Learn of a source how many inputs there are, and their names."""

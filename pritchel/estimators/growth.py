@@ -8,13 +8,14 @@ from pritchel.guide.prune_rule import surviving_units_of
 from pritchel.infer.members import MemberFit
 from pritchel.infer.options import Options
 from pritchel.posterior.diagnostics import full_layers
+from pritchel.processes import of_first
 
 MOST_TIMES = 2  # to four times the units that a fit begins with
 
 
 def units_kept(fits: Sequence[MemberFit]) -> np.ndarray:
     """Units that each member keeps in each hidden layer under the default pruning rule: (members, layers)."""
-    return np.asarray([[len(units) for units in surviving_units_of(fit.member)] for fit in fits])
+    return of_first([[len(units) for units in surviving_units_of(fit.member)] for fit in fits])
 
 
 def with_room(

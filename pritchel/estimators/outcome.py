@@ -15,6 +15,7 @@ from pritchel.infer.trial import FitResult
 from pritchel.posterior.convergence import SamplingReport
 from pritchel.posterior.diagnostics import FitWarning, rising_remark, warn_if_collapsed
 from pritchel.posterior.predict import Posterior
+from pritchel.processes import of_first
 
 MAX_COLLAPSE_ROWS = 400
 BY_HEART = 0.5  # of the noise's variance: less is left of rows that are known by heart
@@ -151,7 +152,7 @@ def _may_know_by_heart(posterior: Posterior, rows: Dataset, mean: np.ndarray) ->
         return False
     noise = posterior.noise(posterior.standardizer.unscale_inputs(rows.inputs))[0] / posterior.standardizer.target_scale
     share = rows.weights.astype(np.float64) / rows.weights.sum()
-    return bool(np.any(share @ ((rows.targets - mean) / noise) ** 2 < BY_HEART))
+    return bool(of_first(np.any(share @ ((rows.targets - mean) / noise) ** 2 < BY_HEART)))
 
 
 def _at_most(data: Dataset, num_rows: int) -> Dataset:

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from pritchel.infer.trial import Execution, Progress, Stage
 from pritchel.jobs import is_elsewhere
+from pritchel.processes import is_first
 
 SECONDS = 1.0  # between two states of a notebook's line
 DONE = {"fitting": "fitted", "fitting wider": "fitted wider", "sampling": "sampled"}
@@ -25,13 +26,16 @@ def progress_display(
     execution: Execution,
     stage: Stage = "fitting",
 ) -> Iterator[Execution]:
-    """The execution with somebody to tell: the user's own function, bars, a line, or nobody."""
+    """The execution with somebody to tell: the user's own function, bars, a line, or nobody.
+
+    Of processes that share a fit, the first one shows it.
+    """
     if callable(progress):
         yield execution._replace(on_progress=progress)
         return
     from rich.console import Console
 
-    console = Console(stderr=True)
+    console, progress = Console(stderr=True), progress and is_first()
     is_watched = progress and (console.is_terminal or is_notebook())
     if is_watched and is_elsewhere():
         ends = _Ends(num_trials, execution.n_jobs, stage, sys.stderr if console.is_terminal else sys.stdout)
@@ -57,7 +61,7 @@ def reading_display(
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not (progress and console.is_terminal):
+    if not (progress and is_first() and console.is_terminal):
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn

@@ -13,6 +13,7 @@ from pritchel.infer.sample import ChainResult
 from pritchel.model.likelihoods import Likelihood
 from pritchel.posterior.diagnostics import FitWarning
 from pritchel.posterior.predict import Posterior
+from pritchel.processes import of_first
 
 MAX_ROWS, MAX_DRAWS = 400, 60
 LAST_STEPS, LEAST_STEPS = 200, 100  # that the bound is taken over; before which nobody can be said to be behind
@@ -105,7 +106,7 @@ def _log_densities(
     alone = (Posterior([member], standardizer, seed, MAX_DRAWS) for member in members)
     told = np.asarray([share @ posterior.log_density(inputs, targets) for posterior in alone])
     constant = _constant(members[0].model.likelihood, rows, share) - np.log(standardizer.target_scale).sum()
-    return np.where(np.isnan(told), -np.inf, told), constant
+    return of_first(np.where(np.isnan(told), -np.inf, told)), float(of_first(constant))
 
 
 def _constant(likelihood: Likelihood, rows: Dataset, share: np.ndarray) -> float:

@@ -12,7 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pritchel.serial import Arrays, FileError, decode, encode, read_arrays, versions, write_arrays
+from pritchel.crew import Crew
+from pritchel.serial import (
+    Arrays,
+    FileError,
+    decode,
+    encode,
+    pack_arrays,
+    parse_arrays,
+    read_arrays,
+    stored,
+    versions,
+    write_arrays,
+)
 
 EVERY_SECONDS = float(os.environ.get("PRITCHEL_CHECKPOINT_SECONDS", "5"))
 
@@ -103,6 +115,57 @@ class Kept:
     def load(self) -> Any:
         """What was saved; None: nothing yet."""
         return self.state
+
+
+class OfFirst:
+    """The checkpoint of a fit that processes share: the first one writes and reads it, for all."""
+
+    def __init__(self, checkpoint: Checkpoint, crew: Crew):
+        self.checkpoint, self.crew = checkpoint, crew
+
+    def is_due(self) -> bool:
+        """Whether it is time for this process to write again."""
+        return self.crew.index == 0 and self.checkpoint.is_due()
+
+    def save(self, state: Any) -> None:
+        """Replace what is there."""
+        if self.crew.index == 0:
+            self.checkpoint.save(state)
+
+    def load(self) -> Any:
+        """What was saved; None: nothing yet. A file that the first process refuses, all refuse."""
+        return unpacked(self.crew.from_process(self._loaded() if self.crew.index == 0 else None, 0))
+
+    def _loaded(self) -> bytes:
+        try:
+            return packed(self.checkpoint.load())
+        except FileError as error:
+            return packed(Refused(str(error)))
+
+
+@stored
+class Refused(NamedTuple):
+    """Why a file cannot be used."""
+
+    why: str
+
+
+def packed(value: Any) -> bytes:
+    """Any value that can be stored, for another process."""
+    arrays: Arrays = {}
+    encoded = encode(value, arrays, "value")  # before its arrays are packed
+    return pack_arrays(arrays, encoded) if value is not None else b""
+
+
+def unpacked(data: bytes) -> Any:
+    """What another process has packed; what it refused is refused here."""
+    if not data:
+        return None
+    arrays, encoded = parse_arrays(data, "What another process sent")
+    value = decode(encoded, arrays)
+    if isinstance(value, Refused):
+        raise FileError(value.why)
+    return value
 
 
 class SharedFolder(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from pritchel.guide.network import NetworkGuide, take_units
 from pritchel.guide.prune_rule import PROBABILITY, prune_probabilities
 from pritchel.model.priors import Prior
+from pritchel.processes import of_first
 from pritchel.serial import stored
 
 MIN_WIDTH = 16
@@ -82,7 +83,7 @@ class DeadUnits:
         """What to cut with the given share of the steps to come; None: nothing."""
         if not guide.has_unit_scales() or share_to_come == 0 or np.isinf(self._min_gain):
             return None
-        probabilities = prune_probabilities(self._prior, guide)
+        probabilities = [of_first(own) for own in prune_probabilities(self._prior, guide)]
         is_dead = tuple(probability > PROBABILITY for probability in probabilities)
         gone = [now & before for now, before in zip(is_dead, self.state.was_dead, strict=True)]
         self.state = self.state._replace(was_dead=is_dead)

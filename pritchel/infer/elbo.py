@@ -74,17 +74,19 @@ def elbo(
     num_rows: Scalar,
     objective: Objective,
     progress: Scalar | float = 1.0,
+    num_present: Scalar | None = None,
 ) -> Elbo:
     """The bound for a whole table of `num_rows` distinct rows, estimated from a batch of it.
 
-    Once training is over, that is; a likelihood may have it begin with less.
+    Once training is over, that is; a likelihood may have it begin with less. With `num_present`, the rows that are
+    there, the batch is a share of one, and the likelihood a share of the whole batch's.
     """
     mean, var = OUTPUT_MOMENTS[objective](model, guide, batch.inputs, noise)
     mean, var = model.likelihood.while_training(mean, var, progress)
     per_row = model.likelihood.expected_log_density(guide.likelihood, batch.targets, mean, var)
-    num_present = (batch.weights > 0).sum()
+    present = (batch.weights > 0).sum() if num_present is None else num_present
     return Elbo(
-        likelihood=num_rows / num_present * (batch.weights * per_row).sum(),
+        likelihood=num_rows / present * (batch.weights * per_row).sum(),
         weights=weight_terms(model, guide),
         scales=scale_terms(model, guide),
         noise=-model.likelihood.kl(guide.likelihood),

@@ -12,10 +12,10 @@ from pritchel.data.passes import Rows
 from pritchel.data.split import Crossing
 from pritchel.guide.member import Member
 from pritchel.guide.network import start_guide, trained_mask, weight_mean_mask
-from pritchel.infer.checkpoint import Checkpoint, fingerprint
+from pritchel.infer.checkpoint import Checkpoint
 from pritchel.infer.options import Options
 from pritchel.infer.trial import Execution, FitResult, FitSettings, Status, Trial
-from pritchel.infer.trials import fit_trials
+from pritchel.infer.trials import fit_trials, mark_of
 from pritchel.model.likelihoods import LikelihoodStart
 from pritchel.model.network import Model
 
@@ -165,7 +165,6 @@ def _checkpoints(folder: Path, trials: list[Trial], settings: FitSettings) -> li
     """A file a member, marked with a digest of all that its fit depends on."""
     checkpoints, is_told = [], threading.Event()
     for trial in trials:
-        parts = [trial.model, trial.guide, trial.data.mark(), tuple(trial.held_out or ()), trial.trainable]
-        mark = fingerprint(parts, settings, trial.seed, len(trials))
+        mark = mark_of(trial, settings, len(trials))
         checkpoints.append(Checkpoint(folder / f"member-{trial.number + 1}.safetensors", mark, is_told))
     return checkpoints

@@ -7,18 +7,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pritchel.crew import Crew
 from pritchel.guide.network import NetworkGuide
 from pritchel.guide.prune_rule import surviving_units
-from pritchel.infer.checkpoint import Checkpoint, Kept
+from pritchel.infer.checkpoint import Checkpoint, Kept, OfFirst
 from pritchel.infer.dead_units import Cut, DeadUnits, UnitsState
 from pritchel.infer.elbo import Elbo
 from pritchel.infer.feed import Feed, FeedState
+from pritchel.infer.shared_step import run_together
 from pritchel.infer.step import State, Steps, adam_state, ravel, run_chunk, start_adam, unravel
 from pritchel.infer.stopping import Judge, JudgeState
 from pritchel.infer.trial import FitResult, FitSettings, Progress, Status, Trial
 from pritchel.lazy import jax
 from pritchel.programs import keep_few_programs
 from pritchel.serial import stored
+
+Keeper = Checkpoint | Kept | OfFirst
 
 
 @stored
@@ -58,15 +62,15 @@ class RunState(NamedTuple):
 class Run:
     """A fit under way."""
 
-    def __init__(self, trial: Trial, settings: FitSettings, num_fits: int, state: RunState):
-        self.trial, self.settings = trial, settings
+    def __init__(self, trial: Trial, settings: FitSettings, num_fits: int, state: RunState, crew: Crew | None = None):
+        self.trial, self.settings, self.crew = trial, settings, crew
         self.template, self.trainable = state.guide, state.trainable
         self.params = ravel(self.template)
         self.average = self.params if state.average is None else state.average
         adam = adam_state(*state.adam)
         average = None if state.average is None else state.average.copy()
         self.state = State(self.params, adam, average, np.asarray(state.num_skipped, np.int32))
-        self.feed = Feed(trial, settings, self.template, state.feed)
+        self.feed = Feed(trial, settings, self.template, state.feed, crew)
         self.num_rows = self.feed.num_rows if trial.num_rows is None else trial.num_rows
         self.judge = None
         if trial.held_out is not None and settings.patience is not None:
@@ -113,13 +117,18 @@ class Run:
         units = tuple(map(len, surviving_units(self.trial.model.prior, guide))) if guide.has_unit_scales() else None
         return Progress(trial_index, self.done, self.settings.num_steps, bound, units)
 
-    def next_chunk(self, chunk: tuple[Steps, int], checkpoint: Checkpoint | Kept | None) -> tuple[Steps, int] | None:
+    def next_chunk(self, chunk: tuple[Steps, int], checkpoint: Keeper | None) -> tuple[Steps, int] | None:
         """Run a chunk of steps and make the next; None: there is none."""
         steps, num_filled = chunk
         arguments = (self.state, self.template, self.trial.model, steps, self.trainable, num_filled)
-        keep_few_programs(run_chunk, *arguments)
+        how = (float(self.num_rows), self.settings.objective)
+        num_asked: Any = 0  # processes that were told to stop
         with jax.enable_x64(False):  # the same fit, whatever else the process computes
-            state, trace = run_chunk(*arguments, float(self.num_rows), self.settings.objective)
+            if self.crew is None:
+                keep_few_programs(run_chunk, *arguments)
+                state, trace = run_chunk(*arguments, *how)
+            else:
+                state, trace, num_asked = run_together(self.crew, *arguments, *how)
         is_last = self.done + num_filled == self.settings.num_steps
         is_due = checkpoint is not None and (is_last or checkpoint.is_due())
         upcoming = None
@@ -128,6 +137,8 @@ class Run:
         if self._take_over(state, np.asarray(trace)[:num_filled]) == num_filled:
             self.status = "diverged"
             return None
+        if self.crew is not None and int(num_asked):
+            self.crew.stop.set()
         if self.judge is not None and self.judge.should_stop(self.guide, self.units.state.kept, self.done):
             self.status, upcoming = "stopped early", None
         cut = None if is_last else self.units.look(self.guide, 1 - self.done / self.settings.num_steps)
@@ -175,17 +186,18 @@ def fit(
     num_fits: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
     stop: threading.Event | None = None,
-    checkpoint: Checkpoint | Kept | None = None,
+    checkpoint: Keeper | None = None,
     turns: AbstractContextManager = nullcontext(),  # noqa: B008 - has no state
+    crew: Crew | None = None,
 ) -> FitResult:
     """Fit one trial. Ctrl-C, or `stop`, ends it after the current chunk with what is fitted so far.
 
     `num_fits` says how many fits of this kind share what is compiled. With a `checkpoint` the run is written there now
     and then, and goes on from there if it is the same fit's; the outcome is that of a run that was never stopped. Each
-    chunk waits for its `turns`.
+    chunk waits for its `turns`. A `crew` of processes shares every batch; all of them call this.
     """
     saved: Any = None if checkpoint is None else checkpoint.load()
-    run = Run(trial, settings, num_fits, RunState.start(trial, settings) if saved is None else saved)
+    run = Run(trial, settings, num_fits, RunState.start(trial, settings) if saved is None else saved, crew)
     try:
         upcoming = run.feed.chunk(run.done) if run.done < settings.num_steps else None
         while upcoming is not None and run.status == "finished":

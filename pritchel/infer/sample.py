@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pritchel.crew import Crew
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.infer.chain import Iterations, Trace, run_chunk, schedule, start_state
-from pritchel.infer.checkpoint import Checkpoint, CheckpointElsewhere, Kept, fingerprint
+from pritchel.infer.checkpoint import Checkpoint, CheckpointElsewhere, Kept, fingerprint, packed, unpacked
 from pritchel.infer.coordinates import Start, filled_widths, start_chain
 from pritchel.infer.elbo import Batch
 from pritchel.infer.trial import Execution, Progress, Status
@@ -19,6 +20,7 @@ from pritchel.infer.turns import Turns, num_under_way
 from pritchel.jobs import answers, is_elsewhere
 from pritchel.lazy import jax
 from pritchel.model.joint import Unknowns, take_units
+from pritchel.processes import together
 from pritchel.programs import keep_few_programs
 from pritchel.serial import stored
 
@@ -149,26 +151,38 @@ def sample_members(
             own = batch._replace(weights=np.pad(weights, (0, len(batch.weights) - len(weights))))
         chains.append(Chain(start_chain(member, widths, float(own.weights.sum())), own, plan, (seed, index, 4)))
     checkpoints = _checkpoints(execution, chains, seed)
-    (_run_elsewhere if is_elsewhere() else _run_here)(chains, checkpoints, execution)
+    with together(execution.checkpoints) as crew:
+        if is_elsewhere():
+            _run_elsewhere(chains, checkpoints, execution)
+        elif crew is None:
+            _run_here(chains, checkpoints, execution, range(len(chains)), threading.Event())
+        else:
+            _run_together(chains, checkpoints, execution, crew)
     return [_outcome(member, chain) for member, chain in zip(members, chains, strict=True)]
 
 
-def _run_here(chains: list[Chain], checkpoints: list[Checkpoint | None], execution: Execution) -> None:
-    """In threads that share one program."""
-    stop, turns = threading.Event(), Turns(execution.n_jobs)
+def _run_here(
+    chains: list[Chain],
+    checkpoints: list[Checkpoint | None],
+    execution: Execution,
+    numbers: Sequence[int],
+    stop: threading.Event,
+) -> None:
+    """Some of them, in threads that share one program."""
+    turns = Turns(execution.n_jobs)
 
     def run(index: int) -> None:
         _run(chains[index], index, execution.on_progress, stop, checkpoints[index], turns)
 
     chains[0].compile()
-    if execution.n_jobs == 1 or len(chains) == 1:
-        for index in range(len(chains)):
+    if execution.n_jobs == 1 or len(numbers) == 1:
+        for index in numbers:
             run(index)
             if chains[index].status == "interrupted":
                 stop.set()
     else:
-        with ThreadPoolExecutor(num_under_way(len(chains), execution.n_jobs)) as pool:
-            futures = [pool.submit(run, index) for index in range(len(chains))]
+        with ThreadPoolExecutor(num_under_way(len(numbers), execution.n_jobs)) as pool:
+            futures = [pool.submit(run, index) for index in numbers]
             try:
                 for future in futures:
                     future.result()
@@ -177,6 +191,19 @@ def _run_here(chains: list[Chain], checkpoints: list[Checkpoint | None], executi
             except BaseException:
                 stop.set()
                 raise
+
+
+def _run_together(chains: list[Chain], checkpoints: list[Checkpoint | None], execution: Execution, crew: Crew) -> None:
+    """Shared out among processes, one after another in turn; then each has what all have drawn."""
+    own = range(crew.index, len(chains), crew.count)
+    if own:
+        _run_here(chains, checkpoints, execution, own, crew.asked)
+    for index, chain in enumerate(chains):
+        source = index % crew.count
+        mine = packed((chain.snapshot(), chain.status)) if source == crew.index else None
+        state, chain.status = unpacked(crew.from_process(mine, source))
+        if source != crew.index:
+            chain.go_on_from(state)
 
 
 def _run_elsewhere(chains: list[Chain], checkpoints: list[Checkpoint | None], execution: Execution) -> None:

@@ -1,5 +1,6 @@
 """The compiled step: Adam on the bound, many steps in one call, all parameters in one vector."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ class Steps(NamedTuple):
     kl_weight: Any
     progress: Any  # from 0 to 1
     average_decay: Any
+    num_present: Any = None  # rows of a batch that are no padding; None: those of the batch at hand
 
 
 def ravel(guide: NetworkGuide) -> np.ndarray:
@@ -72,14 +74,19 @@ def run_chunk(
     num_steps: Any,
     num_rows: Any,
     objective: Objective,
+    summed: Callable[[Any, Elbo], tuple[Any, Elbo]] | None = None,
 ) -> Any:
-    """Up to a chunk of optimizer steps. A step whose gradient is not finite changes nothing and is counted."""
+    """Up to a chunk of optimizer steps. A step whose gradient is not finite changes nothing and is counted.
+
+    Where rows are shared out, `summed` makes of a share's gradient and bound those of the whole batch.
+    """
     from optax import scale_by_adam
 
     adam = scale_by_adam()
 
     def loss(params, step):
-        parts = elbo(model, unravel(template, params), step.batch, step.noise, num_rows, objective, step.progress)
+        guide = unravel(template, params)
+        parts = elbo(model, guide, step.batch, step.noise, num_rows, objective, step.progress, step.num_present)
         prior_side = parts.weights + parts.scales + parts.noise
         return -(parts.likelihood + step.kl_weight * prior_side) / num_rows, parts
 
@@ -87,6 +94,8 @@ def run_chunk(
         state, history = carry
         step = jax.tree.map(lambda leaf: leaf[index], steps)
         grads, parts = jax.grad(loss, has_aux=True)(state.params, step)
+        if summed is not None:
+            grads, parts = summed(grads, parts)
         updates, optimizer = adam.update(grads, state.optimizer)
         params = state.params - step.learning_rate * trainable * updates
         average = None

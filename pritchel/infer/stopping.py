@@ -12,6 +12,7 @@ from pritchel.infer.outputs import Objective, pass_noise_shapes
 from pritchel.infer.step import held_out_score
 from pritchel.infer.trial import FitSettings, Trial
 from pritchel.lazy import jax
+from pritchel.processes import of_first
 from pritchel.serial import stored
 
 
@@ -43,7 +44,7 @@ class Judge:
         shapes = pass_noise_shapes(guide, len(self.batch.inputs), self.objective)
         drawn = normals(np.random.default_rng(np.random.SeedSequence(self.seed)), shapes, 1, 1)
         noise = jax.tree.map(lambda leaf: leaf[0], drawn)
-        score = float(held_out_score(self.model, guide, self.batch, noise, self.objective))
+        score = float(of_first(held_out_score(self.model, guide, self.batch, noise, self.objective)))
         if score > (-np.inf if self.state.best_score is None else self.state.best_score):  # one that is NaN never is
             self.state = JudgeState(score, (guide, kept), 0)
         else:

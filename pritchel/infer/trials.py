@@ -1,4 +1,7 @@
-"""Many fits in one call: in threads that share one compiled function, or on the workers that joblib is told of."""
+"""Many fits in one call: in threads that share one compiled function, or on the workers that joblib is told of.
+
+In processes that share their fits, one after another: all compute each of them.
+"""
 
 import threading
 from collections import deque
@@ -6,11 +9,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from pritchel.infer.checkpoint import Checkpoint, CheckpointElsewhere, Kept
+from pritchel.crew import Crew
+from pritchel.infer.checkpoint import Checkpoint, CheckpointElsewhere, Kept, OfFirst, fingerprint
 from pritchel.infer.run import fit
 from pritchel.infer.trial import FitResult, FitSettings, Progress, Trial
 from pritchel.infer.turns import Turns, num_under_way
 from pritchel.jobs import answers, is_elsewhere
+from pritchel.processes import together
 from pritchel.programs import require_own_process
 
 
@@ -30,7 +35,45 @@ def fit_trials(
     require_own_process()
     if is_elsewhere():
         return _fit_elsewhere(trials, settings, n_jobs, on_progress, checkpoints)
-    return [*_fit_here(trials, settings, n_jobs, on_progress, checkpoints)]
+    with together(checkpoints[0].path.parent if checkpoints else None) as crew:
+        if crew is not None:
+            return [*_fit_together(trials, settings, on_progress, checkpoints, crew)]
+        return [*_fit_here(trials, settings, n_jobs, on_progress, checkpoints)]
+
+
+def mark_of(trial: Trial, settings: FitSettings, num_fits: int) -> str:
+    """A digest of all that a fit depends on."""
+    parts = [trial.model, trial.guide, trial.data.mark(), tuple(trial.held_out or ()), trial.trainable]
+    return fingerprint(parts, settings, trial.seed, num_fits)
+
+
+def _fit_together(
+    trials: Sequence[Trial],
+    settings: FitSettings,
+    on_progress: Callable[[Progress], None] | None,
+    checkpoints: Sequence[Checkpoint] | None,
+    crew: Crew,
+) -> list[FitResult]:
+    """Each with all processes, which must have been given the same rows; Ctrl-C in any stops all after one chunk."""
+    marks = {id(trial.data): mark_of(trial, settings, len(trials)) for trial in trials}
+    crew.require_same(repr([*marks.values()]), "rows, options or seeds")
+    results: list[FitResult] = []
+    for index, trial in enumerate(trials):
+        results.append(
+            fit(
+                trial,
+                settings,
+                trial_index=index,
+                num_fits=len(trials),
+                on_progress=on_progress,
+                stop=crew.stop,
+                checkpoint=None if checkpoints is None else OfFirst(checkpoints[index], crew),
+                crew=crew,
+            )
+        )
+        if results[-1].status == "interrupted":
+            break
+    return results
 
 
 def _fit_here(

@@ -20,6 +20,7 @@ from pritchel.folder import read_folder
 from pritchel.jobs import answers_anywhere, num_at_once
 from pritchel.model.likelihoods import LIKELIHOODS
 from pritchel.posterior.diagnostics import FitWarning
+from pritchel.processes import require_alone
 from pritchel.serial import FileError, versions
 from pritchel.settings import name_of
 from pritchel.tables.cells import MISSING, as_known, column_of, count_texts, listed, texts
@@ -99,6 +100,7 @@ def fit_groups(
     ...     models.predict(sales.iloc[[0, -1]]).round(-1)["mean"].tolist()
     [10.0, 30.0]
     """
+    require_alone("One model a group")
     run = _Run(named(frame), names_of(target), by, model or TableModel(), min_rows, say or (lambda message: None))
     output = Path(output)
     require_free_for_groups(output, overwrite)
