@@ -12,7 +12,7 @@ from pritchel.guide.base import FAMILIES, OUTPUT_STARTS, Family, LayerGuide, Lay
 from pritchel.guide.independent import OutputGuide
 from pritchel.guide.normal import Normal
 from pritchel.guide.scale_starts import scale_start
-from pritchel.guide.squared_scales import SquaredScales
+from pritchel.guide.squared_scales import start_squared
 from pritchel.model.joint import Unknowns, weights_of
 from pritchel.model.network import Model, Weights
 from pritchel.model.priors import Scales
@@ -81,7 +81,9 @@ def start_guide(
     for index, (fan_in, units) in enumerate(itertools.pairwise(widths)):
         base_mean = rng.normal(0.0, np.sqrt(2 / (fan_in + 1)), (fan_in + 1, units))
         log_unit_scale = None if start.log_unit_scales is None else start.log_unit_scales[index]
-        layers.append(_start_layer(family, layer_start(base_mean, log_unit_scale)))
+        begun = layer_start(base_mean, log_unit_scale)
+        start_layer = FAMILIES[family.name]
+        layers.append(start_squared(start_layer, begun) if family.squared_scales else start_layer(begun))
     output_mean = rng.normal(0.0, np.sqrt(1 / (widths[-1] + 1)), (widths[-1] + 1, num_outputs))
     scales = {
         name: None if mean is None else Normal.start(mean, HELD_SD if name in model.prior.held else START_SD)
@@ -95,13 +97,6 @@ def start_guide(
         linear=Normal.start(0.0, START_SD, (num_features, num_outputs)) if model.linear else None,
         likelihood=model.likelihood.start(num_targets),
     )
-
-
-def _start_layer(family: Family, start: LayerStart) -> LayerGuide:
-    """A layer of the family; over squares of the unit scales if it says so."""
-    if not family.squared_scales or start.log_unit_scale is None:
-        return FAMILIES[family.name](start)
-    return SquaredScales(FAMILIES[family.name](start._replace(log_unit_scale=2 * start.log_unit_scale)))
 
 
 class DrawNoise(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from pritchel.guide.base import LayerGuide, Projection
+from pritchel.guide.base import LayerGuide, LayerStart, Projection, StartLayer
 from pritchel.shapes import (
     AnyArray,
     BaseWeights,
@@ -104,3 +104,10 @@ class SquaredScales(LayerGuide):
         """1 at the means of the base weights, 0 elsewhere."""
         masked: Any = self.inner.weight_mean_mask()
         return replace(self, inner=masked)
+
+
+def start_squared(start_layer: StartLayer, start: LayerStart) -> LayerGuide:
+    """A layer of a family over squares of the unit scales; the family's own where units have none."""
+    if start.log_unit_scale is None:
+        return start_layer(start)
+    return SquaredScales(start_layer(start._replace(log_unit_scale=2 * start.log_unit_scale)))

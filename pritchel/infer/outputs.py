@@ -41,7 +41,8 @@ def pass_noise_shapes(guide: NetworkGuide, num_examples: int, objective: Objecti
     """Shapes of the noise that the objective takes."""
     units = guide.widths[1:-1]
     projections, log_unit_scales = (
-        tuple(noise_shape(rows, count) for count in units) if rows else () for rows in NOISE_ROWS[objective](num_examples)
+        tuple(noise_shape(rows, count) for count in units) if rows else ()
+        for rows in NOISE_ROWS[objective](num_examples)
     )
     return PassNoise(
         projections,

@@ -52,7 +52,15 @@ def _section(page: Page, name: str, standing: Standing, folder: Path) -> None:
     if standing.is_quick:
         page.text("These are quick trials: few, short fits of small networks that show that the figure can be made.")
     else:
-        page.verdict(finding.verdict, "under the paper's settings." if finding.checks else finding.statistic)
+        is_map = bool(finding.under)
+        page.verdict(
+            finding.verdict,
+            finding.statistic if is_map or not finding.checks else "under the paper's settings.",
+        )
+    for title, text in finding.under:
+        page.text(f"{title.capitalize()}: {text}.")
+    if finding.note:
+        page.text(finding.note, is_note=True)
     if finding.checks:
         page.table(PARTS, part_rows(finding.checks))
     with tempfile.TemporaryDirectory() as drawn:
