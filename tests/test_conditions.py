@@ -97,13 +97,16 @@ def test_starts_of_scales(family):
         return mean, np.sqrt(var), float(guide.scales.layer.mean[0])
 
     mean, sd, layer = begun("prior")
-    assert (mean + layer == pytest.approx(0, abs=1e-5)) and layer == pytest.approx(layer_prior)
+    assert mean + layer == pytest.approx(0, abs=1e-5)
+    assert layer == pytest.approx(layer_prior)
     assert sd == pytest.approx(0.01, rel=0.05)
     mean, sd, layer = begun("ones", scale_sd=0.1)
-    assert (mean == 0).all() and layer == 0
+    assert (mean == 0).all()
+    assert layer == 0
     assert sd == pytest.approx(0.1, rel=0.05)
     mean, _, layer = begun("uniform")
-    assert -2 < mean.min() < -1.9 < 1.9 < mean.max() < 2 and abs(layer) < 2
+    assert -2 < mean.min() < -1.9 < 1.9 < mean.max() < 2
+    assert abs(layer) < 2
     mean, _, layer = begun("draws")
     assert np.quantile(mean, [0.25, 0.5, 0.75]) == pytest.approx(np.log(np.tan(np.pi / 8 * np.arange(1, 4))), abs=0.25)
     assert abs(layer - layer_prior) < 5
