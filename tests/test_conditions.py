@@ -313,6 +313,7 @@ def test_no_difference_is_a_verdict():
 
 
 def test_labels_are_merged():
-    assert merged(["a; x", "b; x", "a; y"]) == "a; x or y | b; x"
-    assert merged(["p", "q"]) == "p, or q"
+    assert merged(["a; x", "b; x", "a; y"]) == "a; x or y || b; x"
+    assert merged(["a; x", "b; x", "a; y", "b; y"]) == "a | b; x or y"
+    assert merged(["p", "q"]) == "p or q"
     assert merged([]) == "no condition on record"

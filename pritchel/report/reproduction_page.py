@@ -9,7 +9,7 @@ import numpy as np
 
 from pritchel.data.sources import UCI, data_folder
 from pritchel.experiments.records import Records
-from pritchel.experiments.reproduce import EXPERIMENTS, Standing, load
+from pritchel.experiments.reproduce import EXPERIMENTS, Finding, Standing, load
 from pritchel.experiments.statistics import RULE
 from pritchel.report.experiment_figures import draw_figures
 from pritchel.report.page import Page
@@ -65,7 +65,7 @@ def _section(page: Page, name: str, standing: Standing, folder: Path) -> None:
         page.table(PARTS, part_rows(finding.checks))
     with tempfile.TemporaryDirectory() as drawn:
         for path in draw_figures(name, standing.records, Path(drawn)):
-            page.figure(path.read_bytes(), f"{experiment.title}: {path.stem.replace('_', ' ')}")
+            page.figure(path.read_bytes(), _in_words(f"{experiment.title}: {path.stem.replace('_', ' ')}", finding))
     if finding.rows:
         page.table(finding.columns, finding.rows)
     command = f"pritchel reproduce {name}{' --quick' if standing.is_quick else ''} -o {folder.name}"
@@ -74,6 +74,12 @@ def _section(page: Page, name: str, standing: Standing, folder: Path) -> None:
         f"`{command}`.",
         is_note=True,
     )
+
+
+def _in_words(title: str, finding: Finding) -> str:
+    """What a figure shows: its title and, of a map, where the claim holds and where not."""
+    shown = [f"{name}: {text}" for name, text in finding.under if "under" in name]
+    return f"{'. '.join([title, *shown])}."
 
 
 def _scores(page: Page, folder: Path) -> None:

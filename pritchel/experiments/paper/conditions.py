@@ -169,13 +169,21 @@ def places_in_words(found: list[Found], cells: Sequence[Cell], defaults: str) ->
 
 
 def merged(labels: Sequence[str]) -> str:
-    """Labels as one text; those that differ only behind the last semicolon share what stands before it."""
-    groups: dict[str, list[str]] = {}
+    """Labels as one text; those that differ only before or only behind the last semicolon share the rest."""
+    ends: dict[str, list[str]] = {}
     for label in labels:
         before, _, last = label.rpartition("; ")
-        groups.setdefault(before, []).append(last)
-    texts = [f"{before}; {' or '.join(last)}" if before else ", or ".join(last) for before, last in groups.items()]
-    return " | ".join(texts) or "no condition on record"
+        ends.setdefault(before, []).append(last)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for before, last in ends.items():
+        alike.setdefault(tuple(last), []).append(before)
+    texts = []
+    for last, befores in alike.items():
+        shared = [before for before in befores if before]
+        text = " or ".join(last)
+        texts += [f"{' | '.join(shared)}; {text}"] if shared else []
+        texts += [text] if "" in befores else []
+    return " || ".join(texts) or "no condition on record"
 
 
 PLACES: dict[Verdict, str] = {

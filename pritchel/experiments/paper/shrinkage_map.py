@@ -20,6 +20,7 @@ from pritchel.experiments.paper.conditions import (
     cell_keys,
     checks_of,
     look_up_pairs,
+    merged,
     overall,
     places_in_words,
 )
@@ -148,13 +149,15 @@ def _means(found: Found, metric: str) -> str:
 
 
 def _others(by_measure: dict[str, list[Found]]) -> list[tuple[str, str]]:
-    """What the measures beside the paper's own say, in counts of conditions."""
+    """What the measures beside the paper's own say: in counts of conditions, and by name where they hold."""
     lines = []
     for name, found in by_measure.items():
         verdicts = [each.verdict for each in found]
         counts = ", ".join(f"{verdict} under {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
+        where = [each.cell.label for each in found if each.verdict == "holds"]
         if name != "norms":
-            lines.append((MEASURES[name].claim, f"{counts} of {len(found)} conditions"))
+            told = f"; holds under: {merged(where)}" if where else ""
+            lines.append((MEASURES[name].claim, f"{counts} of {len(found)} conditions{told}"))
     return lines
 
 
