@@ -220,7 +220,7 @@ def made_up(levels: dict[str, tuple[float, float]]) -> list[dict]:
         for data, split in cell.places():
             luck = rng.uniform(0.9, 1.1)
             methods = (shrinkage_map.FACTORIZED, shrinkage_map.STRUCTURED)
-            for method, level in zip(methods, levels[cell.label], strict=True):
+            for method, level in zip(methods, levels[cell.label], strict=True):  # none of them is about norms
                 result = {"smallest_norm": luck * level, "smallest_share": 1e-9, "smallest_scale": 1.0, "ll": -2.0}
                 result |= {"norms_of_size": 5, "smallest_norms": [luck * level] * 50, "train_rows": 100}
                 records.append({"key": cell.key(method, data, split), "result": result})
@@ -235,22 +235,26 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
     held = shrinkage_map.crossed(conditions.NEAR_ONE, "held", conditions.STEPS).label
     records = made_up({near: (0.1, 0.01), own: (1e-13, 1e-8), held: (0.2, 0.21)})
     finding = shrinkage_map.find(records)
-    under = dict(finding.under)
+    claim = shrinkage_map.MEASURES["norms"].claim
+    under = {title.removeprefix(f"{claim}: "): text for title, text in finding.under}
     assert under["holds under"] == near
     assert under["no difference under"] == own, "1e-8 and 1e-13 are both zero"
     assert under["fails under"] == held
     assert finding.verdict == "depends"
     assert under["on record"].startswith("27 of 387 pairs, of 3 of 43 conditions. Not yet: ")
     assert "not on record" in under["our defaults"]
-    assert under["decided by"].startswith("the layer scale moves it by 1; the start of scales moves it by 1 ")
+    assert (
+        "by norms the claim holds under 1, fails under 1, no difference under 1 of 3 conditions" in under["decided by"]
+    )
+    assert under["decided by"].endswith("by the layer scale by 1; by the start of scales by 1")
     assert len(draw_shrinkage_map(records, tmp_path)) == 2
     writer = Records(tmp_path / "conditions.jsonl")
     for record in records:
         writer.add(record["key"], record["result"], 1.0)
     page = write_verdicts(tmp_path).read_text()
-    assert f"- **holds under**: {near}." in page
+    assert f"- **{claim}: holds under**: {near}." in page
     assert "| shrinkage_map | The structured approximation consistently" in page
-    assert "| depends |  | 54 of 774 |" in page
+    assert "| depends |  | 54 of 756 |" in page
 
 
 def test_pairs_are_of_the_same_table_and_split():

@@ -77,7 +77,14 @@ class Comparison(NamedTuple):
     first: Mapping[str, Any]
     second: Mapping[str, Any]
     value: Callable[[dict[str, Any]], float]  # larger is better for the claim
-    of_second: Callable[[Cell], Cell] = lambda cell: cell  # the condition as far as it concerns the second method
+    concerns: Callable[[Cell, Mapping[str, Any]], Cell] = lambda cell, method: cell  # what a method sees of a condition
+
+    def keys(self, cell: Cell, data: str, split: int, quick: bool) -> tuple[Key, Key]:
+        """The trials of both methods under a condition."""
+        first, second = (
+            self.concerns(cell, method).key(method, data, split, quick) for method in (self.first, self.second)
+        )
+        return first, second
 
 
 def cell_keys(cells: Sequence[Cell], comparisons: Iterable[Comparison], quick: bool) -> list[Key]:
@@ -89,8 +96,7 @@ def cell_keys(cells: Sequence[Cell], comparisons: Iterable[Comparison], quick: b
     for comparison in comparisons:
         for rank, cell in enumerate(cells):
             for data, split in cell.places(quick):
-                placed.append(((split, rank), cell.key(comparison.first, data, split, quick)))
-                placed.append(((split, rank), comparison.of_second(cell).key(comparison.second, data, split, quick)))
+                placed += [((split, rank), key) for key in comparison.keys(cell, data, split, quick)]
     ordered = {_text(key): key for _, key in sorted(placed, key=lambda pair: pair[0])}
     return list(ordered.values())
 
@@ -131,8 +137,7 @@ def look_up_pairs(records: list[Record], cells: Iterable[Cell], comparison: Comp
         pairs = {}
         for quick in (False, True):
             for data, split in cell.places(quick):
-                first = results.get(_text(cell.key(comparison.first, data, split, quick)))
-                second = results.get(_text(comparison.of_second(cell).key(comparison.second, data, split, quick)))
+                first, second = (results.get(_text(key)) for key in comparison.keys(cell, data, split, quick))
                 if first is not None and second is not None:
                     pairs[data, split] = (first, second)
         if pairs:
@@ -243,3 +248,10 @@ def _decided_by(found: list[Found]) -> str:
     return (
         f"furthest ahead under {first.cell.label} ({first.interval}), least under {last.cell.label} ({last.interval})"
     )
+
+
+def without_norms(cell: Cell, method: Mapping[str, Any]) -> Cell:
+    """A condition as a family sees it: norms are of matrix normals, and nothing to those without one."""
+    if method["family"] in ("structured", "semi_structured"):
+        return cell
+    return cell._replace(options={name: value for name, value in cell.options.items() if name != "family__unit_norm"})

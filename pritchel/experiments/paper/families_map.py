@@ -11,6 +11,7 @@ from pritchel.experiments.paper.conditions import (
     ahead_by,
     cell_keys,
     map_finding,
+    without_norms,
 )
 from pritchel.experiments.paper.families import PAIRS, difference_name
 from pritchel.experiments.paper.tables import fit_table
@@ -41,6 +42,7 @@ COMPARISONS = [
         _method(better),
         _method(worse),
         ahead_by("ll"),
+        without_norms,
     )
     for better, worse in PAIRS
 ]

@@ -10,6 +10,7 @@ from pritchel.experiments.paper.conditions import (
     NEAR_ONE,
     OUR_START,
     OURS,
+    PLACES,
     RECORDS,
     SHORT,
     STARTS,
@@ -23,6 +24,7 @@ from pritchel.experiments.paper.conditions import (
     merged,
     overall,
     places_in_words,
+    without_norms,
 )
 from pritchel.experiments.paper.measures import NORM_FLOOR, SHARE_FLOOR
 from pritchel.experiments.paper.settings import WIDE
@@ -85,7 +87,8 @@ def _log10(metric: str, floor: float) -> Callable[[dict[str, Any]], float]:
 
 
 def _shrinks(claim: str, statistic: str, value: Callable[[dict[str, Any]], float]) -> Comparison:
-    return Comparison(claim, f"log10 of {statistic}, factorized less structured,", STRUCTURED, FACTORIZED, value)
+    told = f"log10 of {statistic}, factorized less structured,"
+    return Comparison(claim, told, STRUCTURED, FACTORIZED, value, without_norms)
 
 
 # The paper's own picture first; then what the smallest units do, the scales, and how many are of any size.
@@ -113,6 +116,9 @@ MEASURES = {
 }
 
 
+LISTED = ("norms", "share")  # what the paper looks at, and what it is about: listed by condition, and judged
+
+
 def trials(quick: bool) -> list[Key]:
     """Both families under every condition."""
     return cell_keys(CELLS[:3] if quick else CELLS, [MEASURES["norms"]], quick)
@@ -136,10 +142,12 @@ def find(records: list[Record]) -> Finding:
         rows.append((each.cell.label, str(len(each.pairs)), *cells, counts, likelihood, *verdicts))
     columns = ("condition", "pairs", "mean of 50 smallest norms", "their share of the output", "50 smallest scales")
     columns += ("units of size", "log-likelihood", *(f"by {name}" for name in MEASURES))
-    verdict = overall(each.verdict for each in main)
-    under = (*places_in_words(main, CELLS, DEFAULTS), ("decided by", decided_by(by_measure)), *_others(by_measure))
-    statistic = f"{MEASURES['norms'].claim}: {dict(under)['on record']}."
-    return Finding(statistic, verdict, columns, tuple(rows), tuple(checks_of(main)), under)
+    under = [line for name in LISTED for line in _places(by_measure[name])]
+    under += [*_counts(by_measure), ("decided by", decided_by(by_measure))]
+    checks = [check for name in LISTED for check in checks_of(by_measure[name])]
+    verdict = overall(each.verdict for name in LISTED for each in by_measure[name])
+    statistic = " ".join(f"{title}: {text}." for title, text in under if title.endswith("on record"))
+    return Finding(statistic, verdict, columns, tuple(rows), tuple(checks), tuple(under))
 
 
 def _means(found: Found, metric: str) -> str:
@@ -148,38 +156,54 @@ def _means(found: Found, metric: str) -> str:
     return " / ".join(f"{10**value:.2g}" for value in reversed(logs))
 
 
-def _others(by_measure: dict[str, list[Found]]) -> list[tuple[str, str]]:
-    """What the measures beside the paper's own say: in counts of conditions, and by name where they hold."""
+def _places(found: list[Found]) -> list[tuple[str, str]]:
+    """Where a measure says that the claim holds, and where not."""
+    claim = found[0].comparison.claim if found else ""
+    return [(f"{claim}: {title}", text) for title, text in places_in_words(found, CELLS, DEFAULTS)]
+
+
+def _counts(by_measure: dict[str, list[Found]]) -> list[tuple[str, str]]:
+    """What the other measures say: in counts of conditions, and by name where they hold."""
     lines = []
     for name, found in by_measure.items():
-        verdicts = [each.verdict for each in found]
-        counts = ", ".join(f"{verdict} under {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
-        where = [each.cell.label for each in found if each.verdict == "holds"]
-        if name != "norms":
-            told = f"; holds under: {merged(where)}" if where else ""
-            lines.append((MEASURES[name].claim, f"{counts} of {len(found)} conditions{told}"))
+        if name not in LISTED:
+            where = [each.cell.label for each in found if each.verdict == "holds"]
+            told = f". It holds under {merged(where)}" if where else ""
+            lines.append((MEASURES[name].claim, f"{_count(found)}{told}"))
     return lines
 
 
+def _count(found: list[Found]) -> str:
+    """How many conditions have which verdict."""
+    verdicts = [each.verdict for each in found]
+    counts = [f"{PLACES[verdict]} {verdicts.count(verdict)}" for verdict in PLACES if verdict in verdicts]
+    return f"{', '.join(counts)} of {len(found)} conditions on record"
+
+
 def decided_by(by_measure: dict[str, list[Found]]) -> str:
-    """The choice along which the paper's own measure moves most over the crossed conditions on record, in words."""
-    means = {each.cell.name: each.interval.mean for each in by_measure["norms"]}
+    """The measure first; then how far each choice moves the paper's own over the crossed conditions, in words."""
+    measure = "; ".join(f"by {name} the claim {_count(found)}" for name, found in by_measure.items())
+    moves = [f"{choice} by {size:.2g}" for size, choice in _moves(by_measure["norms"])]
+    told = (
+        f"Norms are moved, in log10 and all else alike, by {'; by '.join(moves)}" if moves else "Too little on record"
+    )
+    return f"what is measured ({measure}). {told}"
+
+
+def _moves(found: list[Found]) -> list[tuple[float, str]]:
+    """How far each choice of the crossed conditions moves the difference, all else alike: the largest first."""
+    means = {each.cell.name: each.interval.mean for each in found}
     names = {(a, b, c): crossed(a, b, c).name for a in STARTS for b in LAYER for c in (SHORT, STEPS, LONG)}
     known = {place: means[name] for place, name in names.items() if name in means}
-    if len(known) < 2:
-        return "too little on record"
-    lines = []
-    for axis, choice in enumerate(("the start of scales", "the layer scale", "the steps")):
-        others = {place[:axis] + place[axis + 1 :] for place in known}
-        ranges = []
-        for other in others:
-            along = [value for place, value in known.items() if place[:axis] + place[axis + 1 :] == other]
-            if len(along) > 1:
-                ranges.append(max(along) - min(along))
+    moves = []
+    for axis, choice in enumerate(("the start of scales", "the layer scale", "the number of steps")):
+        along: dict[tuple[Any, ...], list[float]] = {}
+        for place, value in known.items():
+            along.setdefault(place[:axis] + place[axis + 1 :], []).append(value)
+        ranges = [max(values) - min(values) for values in along.values() if len(values) > 1]
         if ranges:
-            lines.append((float(np.mean(ranges)), choice))
-    lines.sort(reverse=True)
-    return "; ".join(f"{choice} moves it by {size:.2g}" for size, choice in lines) + " (in log10, all else alike, mean)"
+            moves.append((float(np.mean(ranges)), choice))
+    return sorted(moves, reverse=True)
 
 
 EXPERIMENT = Experiment(
