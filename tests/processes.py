@@ -29,6 +29,7 @@ FITS = {
     "passes": {"training__batch_size": 32},
     "whole": {},
     "sampled": {"training__batch_size": 31, "training__objective": "sampled"},
+    "batch_sampled": {"training__batch_size": 31, "training__objective": "batch_sampled"},
     "structured": {"family": "structured", "hidden": (6, 5), "num_members": 2},
     "average": {"training__average": 0.9, "training__batch_size": 32},
     "early": {"training__early_stopping": True, "training__num_steps": 3000, "training__patience": 1},

@@ -69,7 +69,7 @@ def test_two_processes_give_the_fit_of_one(tmp_path):
     assert_same("passes", worker.fit("passes"), shared["passes"], rtol=1e-5)
 
 
-SHARED = ("whole", "sampled", "structured", "average", "early", "dead", "vmg", "stream", "chains")
+SHARED = ("whole", "sampled", "batch_sampled", "structured", "average", "early", "dead", "vmg", "stream", "chains")
 LOOSE = {"early": 1e-2, "dead": 1e-2, "vmg": 3e-2}  # of many steps, or of gradients that are nothing but rounding
 
 
@@ -131,6 +131,17 @@ def test_shares_put_together_are_the_batch(fitted, count, batch_size):
         np.testing.assert_array_equal(joined[:, :num], get(whole))
         assert not joined[:, num:].any(), "padding"
         assert joined.shape[1] < num + count
+
+
+def test_noise_that_rows_share_is_every_process_s(fitted):
+    data, _ = prepare(*worker.rows()[:1], worker.rows()[1][:, None])
+    settings = FitSettings(num_steps=7, batch_size=32, objective="batch_sampled")
+    guide = fitted.posterior_.members[0].guide
+    trial = Trial(fitted.posterior_.members[0].model, guide, data, 0)
+    (whole,) = Feed(trial, settings, guide).chunk(0)[0].noise.log_unit_scales
+    for index in range(2):
+        (own,) = Feed(trial, settings, guide, crew=crew_of(index, 2)).chunk(0)[0].noise.log_unit_scales
+        np.testing.assert_array_equal(own, np.repeat(whole, 16, 1))
 
 
 SLURM = {

@@ -77,7 +77,7 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("label_noise", float, "Share of the labels that may be wrong.", PRIOR),
     EstimatorOption("prior__half_cauchy", str, "auxiliary (the paper's bound) or exact.", PRIOR),
     EstimatorOption("prior__learn_layer_scale", bool, "Learn the layers' shared scales, as the paper does.", PRIOR),
-    EstimatorOption("training__objective", str, "auto, moments or sampled.", TRAINING),
+    EstimatorOption("training__objective", str, "auto, moments, sampled or batch_sampled.", TRAINING),
     EstimatorOption("training__num_steps", _count_or_auto, "Optimizer steps, or auto.", TRAINING),
     EstimatorOption("training__batch_size", _count_or_auto, "Rows in a step, or auto.", TRAINING),
     EstimatorOption("training__learning_rate", float, "Adam's learning rate.", TRAINING),

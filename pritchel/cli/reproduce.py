@@ -43,7 +43,7 @@ def reproduce(
 
     if names == ["list"]:
         for name in EXPERIMENTS:
-            typer.echo(f"{name:12} {load(name).title}")
+            typer.echo(f"{name:14} {load(name).title}")
         return
     chosen = list(EXPERIMENTS) if names == ["all"] else names
     unknown = [name for name in chosen if name not in EXPERIMENTS]

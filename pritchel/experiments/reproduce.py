@@ -13,7 +13,10 @@ from pritchel.posterior.diagnostics import CollapseWarning, FitWarning
 # The module of each experiment; it has an `EXPERIMENT`.
 EXPERIMENTS: dict[str, str] = {
     name: f"pritchel.experiments.paper.{name}"
-    for name in ("widths", "toy", "priors", "shrinkage", "vmg", "low_data", "families", "prior_draws")
+    for name in (
+        *("widths", "toy", "priors", "shrinkage", "vmg", "low_data", "families", "prior_draws"),
+        *("shrinkage_map", "priors_map", "low_data_map", "families_map"),
+    )
 } | {
     "inclusion": "pritchel.experiments.inclusion",
     "rl-map": "pritchel.experiments.rl.rl_map",
@@ -25,7 +28,7 @@ class Check(NamedTuple):
     """One part of a claim under one kind of settings."""
 
     claim: str
-    settings: str  # "paper" or "ours"
+    settings: str  # "paper" or "ours"; in a map of conditions, the condition
     statistic: str  # the figure that tests it, with its interval
     verdict: Verdict
 
@@ -38,13 +41,17 @@ class Finding(NamedTuple):
     columns: tuple[str, ...] = ()  # a table, if there is one
     rows: tuple[tuple[str, ...], ...] = ()
     checks: tuple[Check, ...] = ()  # the claim in parts, under the paper's settings and ours
+    under: tuple[
+        tuple[str, str], ...
+    ] = ()  # of a map of conditions: where the claim holds, fails, is decided; in words
+    note: str = ""  # what else there is to say
 
     @classmethod
-    def of_checks(cls, checks: list[Check], columns: tuple = (), rows: tuple = ()) -> "Finding":
+    def of_checks(cls, checks: list[Check], columns: tuple = (), rows: tuple = (), note: str = "") -> "Finding":
         """The finding that the checks under the paper's settings add up to."""
         of_paper = [check for check in checks if check.settings == "paper"]
         statistic = " ".join(f"{check.claim}: {check.statistic} ({check.verdict})." for check in of_paper)
-        return cls(statistic, all_hold([check.verdict for check in of_paper]), columns, rows, tuple(checks))
+        return cls(statistic, all_hold([check.verdict for check in of_paper]), columns, rows, tuple(checks), note=note)
 
 
 class Experiment(NamedTuple):

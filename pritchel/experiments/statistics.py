@@ -6,12 +6,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
-Verdict = Literal["holds", "does not hold", "unclear"]
+Verdict = Literal["holds", "does not hold", "unclear", "no difference", "depends"]
 LEVEL = 0.95
 RULE = (
     "Differences are paired: the same rows, split and seed under both methods. An interval is the 95 % t interval "
     "of their mean. A claim that one is better, or larger, holds where the interval lies above zero, does not hold "
-    "where it lies below, and is unclear otherwise. Over several tables it holds if that is so on more than half of "
+    "where it lies below, and is unclear otherwise; where no pair differs at all, as where both are zero to any use, "
+    "there is no difference. Over several tables it holds if that is so on more than half of "
     "them and the reverse on none; it does not hold if the reverse is so on at least two (one alone may be chance) "
     "and on no fewer than speak for it. A claim of being similar, or competitive, allows a margin: it is judged in "
     "the same way with minus the margin in place of zero. An experiment's verdict is that of the paper's settings: "
@@ -54,12 +55,16 @@ def judge(interval: Interval, margin: float = 0.0) -> Verdict:
     """Whether a difference lies above minus the margin."""
     if interval.low > -margin:
         return "holds"
+    if interval.low == interval.high == 0:
+        return "no difference"
     return "does not hold" if interval.high < -margin else "unclear"
 
 
 def judge_tables(intervals: Mapping[str, Interval], margin: float = 0.0) -> Verdict:
     """The rule over several tables."""
     verdicts = [judge(interval, margin) for interval in intervals.values()]
+    if verdicts and set(verdicts) == {"no difference"}:
+        return "no difference"
     num_for, num_against = verdicts.count("holds"), verdicts.count("does not hold")
     if verdicts and num_against >= max(num_for, min(2, len(verdicts))):
         return "does not hold"
@@ -70,9 +75,11 @@ def count_tables(intervals: Mapping[str, Interval], margin: float = 0.0) -> str:
     """On how many tables the difference lies above, below, or neither, in words."""
     verdicts = [judge(interval, margin) for interval in intervals.values()]
     limit = f"minus {margin:g}" if margin else "zero"
+    alike = verdicts.count("no difference")
     return (
         f"above {limit} on {verdicts.count('holds')} of {len(verdicts)} tables, below on "
         f"{verdicts.count('does not hold')}, undecided on {verdicts.count('unclear')}"
+        f"{f', no difference on {alike}' if alike else ''}"
     )
 
 
@@ -80,4 +87,7 @@ def all_hold(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict on several claims together."""
     if "does not hold" in verdicts:
         return "does not hold"
-    return "holds" if verdicts and all(verdict == "holds" for verdict in verdicts) else "unclear"
+    seen = set(verdicts)
+    if "no difference" in seen and seen <= {"holds", "no difference"}:
+        return "no difference"
+    return "holds" if seen == {"holds"} else "unclear"

@@ -32,8 +32,9 @@ class LayerStart(NamedTuple):
     """What a family gets to start a layer from."""
 
     base_mean: np.ndarray  # (fan_in + 1, units); the last row is the bias
-    log_unit_scale: float | None  # None: the prior has no unit scales
-    sd: float  # of base weights and log unit scales
+    log_unit_scale: float | np.ndarray | None  # one for all units, or one each; None: the prior has no unit scales
+    sd: float  # of base weights
+    scale_sd: float  # of log unit scales
     rank: int
     unit_norm: bool
     rng: np.random.Generator
@@ -179,6 +180,9 @@ class Family(Settings):
         Rank of the low-rank part of the (semi-)structured covariance; the paper's is 1.
     unit_norm : bool
         Divide the covariance vectors of the (semi-)structured families by their norms.
+    squared_scales : bool
+        Let q be Gaussian in the logs of squared unit scales, as the paper writes of its factorized family: the same
+        distributions, reached by other steps.
 
     Examples
     --------
@@ -190,6 +194,7 @@ class Family(Settings):
     name: str = "structured"
     rank: int = 1
     unit_norm: bool = True
+    squared_scales: bool = False
 
     @classmethod
     def of(cls, value: Any) -> "Family":
@@ -200,4 +205,5 @@ class Family(Settings):
         checks.check_choice("family", chosen.name, FAMILIES)
         checks.check_integer("rank", chosen.rank, at_least=1)
         checks.check_flag("unit_norm", chosen.unit_norm)
+        checks.check_flag("squared_scales", chosen.squared_scales)
         return chosen

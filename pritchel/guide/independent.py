@@ -86,7 +86,7 @@ class IndependentLayer(LayerGuide):
         """The given weights beside fresh log unit scales, if the prior has any."""
         if start.log_unit_scale is None:
             return cls(base, None)
-        return cls(base, Normal.start(start.log_unit_scale, start.sd, (start.base_mean.shape[1],)))
+        return cls(base, Normal.start(start.log_unit_scale, start.scale_sd, (start.base_mean.shape[1],)))
 
     @property
     def base_mean(self) -> BaseWeights:

@@ -43,13 +43,14 @@ class LowRankNormal(Tree):
 
     @classmethod
     def start(
-        cls, mean: np.ndarray, *, sd: float, rank: int, unit_norm: bool, rng: np.random.Generator
+        cls, mean: np.ndarray, *, sd: float | np.ndarray, rank: int, unit_norm: bool, rng: np.random.Generator
     ) -> "LowRankNormal":
-        """Given means; equal variances near `sd` squared, a small random factor."""
+        """Given means; variances near `sd` squared, one for all rows or one each, a small random factor."""
         rows, units = mean.shape
-        factor = rng.normal(0.0, 0.1 * sd, (rows, rank))
+        sds = np.broadcast_to(sd, rows)
+        factor = rng.normal(0.0, 0.1 * sds[:, None], (rows, rank))
         return cls(
-            *map(as_parameter, (mean, np.full(rows, 2 * np.log(sd)), factor, np.zeros(units))),
+            *map(as_parameter, (mean, 2 * np.log(sds), factor, np.zeros(units))),
             unit_rows=unit_norm,
             unit_cols=unit_norm,
         )

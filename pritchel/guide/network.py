@@ -11,6 +11,8 @@ from jaxtyping import Float
 from pritchel.guide.base import FAMILIES, OUTPUT_STARTS, Family, LayerGuide, LayerStart
 from pritchel.guide.independent import OutputGuide
 from pritchel.guide.normal import Normal
+from pritchel.guide.scale_starts import scale_start
+from pritchel.guide.squared_scales import start_squared
 from pritchel.model.joint import Unknowns, weights_of
 from pritchel.model.network import Model, Weights
 from pritchel.model.priors import Scales
@@ -59,20 +61,29 @@ def start_guide(
     num_features: int,
     num_targets: int,
     rng: np.random.Generator,
+    scales_at: str = "prior",
+    scale_sd: float | None = None,
 ) -> NetworkGuide:
-    """A guide to start training from: random base weights, scales and latents where the prior has them start."""
+    """A guide to start training from: random base weights, scales and latents where the prior has them start.
+
+    `scales_at` is one of `SCALE_STARTS`; `scale_sd` the standard deviation of log unit scales, that of weights if None.
+    """
     start = model.prior.start(hidden, model.linear, model.likelihood.output_scales(num_targets))
+    start = scale_start(scales_at, model.prior, start, hidden, rng)
     num_outputs = model.likelihood.num_outputs(num_targets)
     widths = (num_features, *hidden)
 
-    def layer_start(mean: np.ndarray, log_unit_scale: float | None) -> LayerStart:
-        return LayerStart(mean, log_unit_scale, START_SD, family.rank, family.unit_norm, rng)
+    def layer_start(mean: np.ndarray, log_unit_scale: float | np.ndarray | None) -> LayerStart:
+        sds = START_SD, START_SD if scale_sd is None else scale_sd
+        return LayerStart(mean, log_unit_scale, *sds, family.rank, family.unit_norm, rng)
 
     layers = []
     for index, (fan_in, units) in enumerate(itertools.pairwise(widths)):
         base_mean = rng.normal(0.0, np.sqrt(2 / (fan_in + 1)), (fan_in + 1, units))
         log_unit_scale = None if start.log_unit_scales is None else start.log_unit_scales[index]
-        layers.append(FAMILIES[family.name](layer_start(base_mean, log_unit_scale)))
+        begun = layer_start(base_mean, log_unit_scale)
+        start_layer = FAMILIES[family.name]
+        layers.append(start_squared(start_layer, begun) if family.squared_scales else start_layer(begun))
     output_mean = rng.normal(0.0, np.sqrt(1 / (widths[-1] + 1)), (widths[-1] + 1, num_outputs))
     scales = {
         name: None if mean is None else Normal.start(mean, HELD_SD if name in model.prior.held else START_SD)

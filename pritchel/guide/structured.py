@@ -93,6 +93,7 @@ def start_structured(start: LayerStart) -> LayerGuide:
         return start_semi_structured(start)
     log_unit_scales = np.full((1, start.base_mean.shape[1]), start.log_unit_scale)
     joint_mean = np.concatenate([start.base_mean, log_unit_scales])
+    sds = np.append(np.full(len(start.base_mean), start.sd), start.scale_sd)
     return StructuredLayer(
-        LowRankNormal.start(joint_mean, sd=start.sd, rank=start.rank, unit_norm=start.unit_norm, rng=start.rng)
+        LowRankNormal.start(joint_mean, sd=sds, rank=start.rank, unit_norm=start.unit_norm, rng=start.rng)
     )

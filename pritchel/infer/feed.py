@@ -103,6 +103,8 @@ class Feed:
         """The part of something that has an entry a row of the batch along an axis; places without a row are zero."""
         if self.num_places == self.batch_rows:
             return part
+        if part.shape[axis] == 1:  # all rows share it
+            return np.repeat(part, self.num_places, axis)
         own = part[(slice(None),) * axis + (self.own,)]
         return np.pad(own, [(0, self.num_places - own.shape[axis] if at == axis else 0) for at in range(own.ndim)])
 

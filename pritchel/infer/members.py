@@ -70,7 +70,10 @@ def fit_members(
 def _begun(model: Model, options: Options, data: Rows, seed: Sequence[int]) -> Member:
     """A member before its first step."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    guide = start_guide(model, options.hidden, options.family, data.num_features, data.num_targets, rng)
+    sizes = (data.num_features, data.num_targets)
+    training = options.training
+    scales = (training.scale_start, training.scale_sd)
+    guide = start_guide(model, options.hidden, options.family, *sizes, rng, *scales)
     return Member.unpruned(model, guide)
 
 

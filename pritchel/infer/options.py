@@ -8,6 +8,8 @@ import numpy as np
 
 from pritchel import checks
 from pritchel.guide import Family
+from pritchel.guide.network import START_SD
+from pritchel.guide.scale_starts import SCALE_STARTS
 from pritchel.infer.outputs import OUTPUT_MOMENTS, Objective
 from pritchel.infer.sample import SamplingPlan
 from pritchel.infer.trial import FitSettings
@@ -42,9 +44,9 @@ class Training(Settings):
         Of Adam, at its largest.
     schedule : {"cosine", "constant"}
         Whether the rate falls to zero along a cosine or stays.
-    objective : {"auto", "moments", "sampled"}
+    objective : {"auto", "moments", "sampled", "batch_sampled"}
         The likelihood's expectation by closed-form moments (ReLU) or by sampling; "auto" for moments where there are
-        any.
+        any. "batch_sampled" draws each unit's scale once for all rows of a batch, "sampled" once a row.
     kl_warmup : float
         Part of the steps over which the KL weight climbs to its last; 0 for none. Guards against collapse.
     kl_weight : float
@@ -66,6 +68,12 @@ class Training(Settings):
         Deal the rows out in parts, as many as members or the number given, and keep another from each member. Every row
         is then scored by members that did not see it (`cv_score_`, `evaluate_unseen`), and calibration needs no rows of
         its own; each member learns from fewer.
+    scale_start : {"prior", "ones", "draws", "uniform"}
+        Where the scales of units and layers begin. "prior": layers at their prior and the product with the units' at
+        one; "ones": all at one; "draws": drawn from the prior; "uniform": logs uniform between -2 and 2. Another than
+        the first can fail: a small product switches every unit off, and a layer's scale far from its prior stays there.
+    scale_sd : float
+        The standard deviation that the logs of unit scales begin with.
     buffer_rows : "auto" or int
         Rows that each member has in memory, and shuffles, of a source that is read in batches; "auto": 48 MB of them.
 
@@ -81,7 +89,7 @@ class Training(Settings):
     batch_size: Literal["auto"] | int = "auto"
     learning_rate: float = 0.02
     schedule: Literal["cosine", "constant"] = "cosine"
-    objective: Literal["auto", "moments", "sampled"] = "auto"
+    objective: Literal["auto", "moments", "sampled", "batch_sampled"] = "auto"
     kl_warmup: float = 0.5
     kl_weight: float = 1.0
     average: float = 0.0
@@ -90,6 +98,8 @@ class Training(Settings):
     validation_fraction: float = 0.1
     patience: int = 5
     cross_fit: bool | int = False
+    scale_start: Literal["prior", "ones", "draws", "uniform"] = "prior"
+    scale_sd: float = START_SD
     buffer_rows: Literal["auto"] | int = "auto"
 
     def check(self) -> None:
@@ -111,6 +121,8 @@ class Training(Settings):
         checks.check_integer("patience", self.patience, at_least=1)
         if not isinstance(self.cross_fit, bool):
             checks.check_integer("cross_fit", self.cross_fit, at_least=2)
+        checks.check_choice("scale_start", self.scale_start, SCALE_STARTS)
+        checks.check_number("scale_sd", self.scale_sd, above=0)
 
 
 Inference = Literal["variational", "sampled", "auto"]

@@ -23,7 +23,7 @@ from pritchel.model.priors.base import of_layer
 from pritchel.numerics import Outer, gauss_hermite, log_normal_moment, rectified_normal
 from pritchel.shapes import AnyArray, Inputs, Outputs, Projections, UnitScales
 
-Objective = Literal["moments", "sampled"]
+Objective = Literal["moments", "sampled", "batch_sampled"]
 NUM_SCALE_NODES = 5
 
 
@@ -31,7 +31,7 @@ class PassNoise(NamedTuple):
     """Standard normal noise for one pass over a batch. The moments objective draws only what units share."""
 
     projections: tuple[AnyArray, ...]  # (examples, units) a hidden layer
-    log_unit_scales: tuple[AnyArray, ...]  # likewise
+    log_unit_scales: tuple[AnyArray, ...]  # likewise, or one row for all examples
     layer_scale: AnyArray | None  # (layers,)
     latents: dict[str, tuple[AnyArray, ...]]
     pseudo: tuple[Any, ...] = ()  # a `PseudoNoise` for each layer that has pseudo data
@@ -40,10 +40,13 @@ class PassNoise(NamedTuple):
 def pass_noise_shapes(guide: NetworkGuide, num_examples: int, objective: Objective) -> PassNoise:
     """Shapes of the noise that the objective takes."""
     units = guide.widths[1:-1]
-    per_unit = tuple(noise_shape(num_examples, count) for count in units) if objective == "sampled" else ()
+    projections, log_unit_scales = (
+        tuple(noise_shape(rows, count) for count in units) if rows else ()
+        for rows in NOISE_ROWS[objective](num_examples)
+    )
     return PassNoise(
-        per_unit,
-        per_unit if guide.has_unit_scales() else (),
+        projections,
+        log_unit_scales if guide.has_unit_scales() else (),
         noise_like(guide.scales.layer),
         noise_like(guide.latents),
         pseudo_noise_shapes(guide),
@@ -69,7 +72,8 @@ def sampled_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
     """Mean and variance of the network's output given one draw of the last hidden layer's activations.
 
     Hidden pre-activations are drawn directly, each example and unit with its own noise (local reparametrisation,
-    Eq. 7-9); what the output layer adds is Gaussian given those and needs no draw.
+    Eq. 7-9), and so are log unit scales unless the noise has one row of them for all; what the output layer adds is
+    Gaussian given those and needs no draw.
     """
     guide = jittered(guide, noise.pseudo)
     values = inputs
@@ -231,4 +235,11 @@ def scaled_moments(log_scale: Normal | None, mean: Outputs, var: Outputs) -> tup
 OUTPUT_MOMENTS: dict[str, Callable[[Model, NetworkGuide, Inputs, PassNoise], tuple[Outputs, Outputs]]] = {
     "moments": moments_output,
     "sampled": sampled_output,
+    "batch_sampled": sampled_output,
+}
+# Rows of noise for the projections, and for the log unit scales, of a batch of so many examples.
+NOISE_ROWS: dict[str, Callable[[int], tuple[int, int]]] = {
+    "moments": lambda num_examples: (0, 0),
+    "sampled": lambda num_examples: (num_examples, num_examples),
+    "batch_sampled": lambda num_examples: (num_examples, 1),
 }

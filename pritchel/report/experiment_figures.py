@@ -8,6 +8,7 @@ from pritchel.experiments.records import Record
 from pritchel.report.inclusion import draw_inclusion
 from pritchel.report.paper.bands import draw_toy, draw_widths
 from pritchel.report.paper.intervals import draw_families, draw_low_data, draw_priors
+from pritchel.report.paper.maps import draw_families_map, draw_low_data_map, draw_priors_map, draw_shrinkage_map
 from pritchel.report.paper.prior_draws import draw_prior_draws
 from pritchel.report.paper.shrinkage import draw_shrinkage
 from pritchel.report.paper.vmg import draw_vmg
@@ -24,6 +25,10 @@ FIGURES: dict[str, Callable[[list[Record], Path], list[Path]]] = {
     "families": draw_families,
     "prior_draws": draw_prior_draws,
     "inclusion": draw_inclusion,
+    "shrinkage_map": draw_shrinkage_map,
+    "priors_map": draw_priors_map,
+    "low_data_map": draw_low_data_map,
+    "families_map": draw_families_map,
     "rl-map": partial(draw_rl, "map"),
     "rl-acrobot": partial(draw_rl, "acrobot"),
 }

@@ -17,4 +17,6 @@ VERDICTS = {
     "holds": ("#dff3e4", "#14532d"),
     "does not hold": ("#fde2e1", "#7f1d1d"),
     "unclear": ("#fdf1d3", "#713f12"),
+    "no difference": ("#eceff3", "#334155"),
+    "depends": ("#e4ecfb", "#1e3a8a"),
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from pritchel.data.sources import UCI, data_folder
 from pritchel.experiments.records import Records
-from pritchel.experiments.reproduce import EXPERIMENTS, Standing, load
+from pritchel.experiments.reproduce import EXPERIMENTS, Finding, Standing, load
 from pritchel.experiments.statistics import RULE
 from pritchel.report.experiment_figures import draw_figures
 from pritchel.report.page import Page
@@ -52,12 +52,20 @@ def _section(page: Page, name: str, standing: Standing, folder: Path) -> None:
     if standing.is_quick:
         page.text("These are quick trials: few, short fits of small networks that show that the figure can be made.")
     else:
-        page.verdict(finding.verdict, "under the paper's settings." if finding.checks else finding.statistic)
+        is_map = bool(finding.under)
+        page.verdict(
+            finding.verdict,
+            finding.statistic if is_map or not finding.checks else "under the paper's settings.",
+        )
+    for title, text in finding.under:
+        page.text(f"{title.capitalize()}: {text}.")
+    if finding.note:
+        page.text(finding.note, is_note=True)
     if finding.checks:
         page.table(PARTS, part_rows(finding.checks))
     with tempfile.TemporaryDirectory() as drawn:
         for path in draw_figures(name, standing.records, Path(drawn)):
-            page.figure(path.read_bytes(), f"{experiment.title}: {path.stem.replace('_', ' ')}")
+            page.figure(path.read_bytes(), _in_words(f"{experiment.title}: {path.stem.replace('_', ' ')}", finding))
     if finding.rows:
         page.table(finding.columns, finding.rows)
     command = f"pritchel reproduce {name}{' --quick' if standing.is_quick else ''} -o {folder.name}"
@@ -66,6 +74,12 @@ def _section(page: Page, name: str, standing: Standing, folder: Path) -> None:
         f"`{command}`.",
         is_note=True,
     )
+
+
+def _in_words(title: str, finding: Finding) -> str:
+    """What a figure shows: its title and, of a map, where the claim holds and where not."""
+    shown = [f"{name}: {text}" for name, text in finding.under if "under" in name]
+    return f"{'. '.join([title, *shown])}."
 
 
 def _scores(page: Page, folder: Path) -> None:

@@ -27,6 +27,7 @@ def make_estimator(key: Key, num_rows: int, target_sd: float = 1.0) -> Horseshoe
     "ours": cosine from 0.02, KL warm-up, a weak noise prior, moments objective, layer scale held at its prior; all else
     the same network, so no linear path, one member, no sampling. Units that die stay, so their norms can be looked at.
     "original" is the paper's with the noise prior on targets in their original units, as VMG's authors have it.
+    A key's own `options`, by nested name, come last.
     """
     steps = key["steps"] or default_steps(num_rows)[0]
     options: dict[str, Any] = {
@@ -40,9 +41,10 @@ def make_estimator(key: Key, num_rows: int, target_sd: float = 1.0) -> Horseshoe
     }
     if key["settings"] == "ours":
         fixed = {"linear": False, "num_members": 1, "training__drop_dead_units": False}
-        return HorseshoeRegressor(likelihood="gaussian", inference="variational").set_params(**options, **fixed)
+        ours = HorseshoeRegressor(likelihood="gaussian", inference="variational").set_params(**options, **fixed)
+        return ours.set_params(**key.get("options", {}))
     if key["family"] == "vmg":
         options |= VMG | {"training__num_steps": round(VMG_STEPS_FACTOR * steps)}
     if key["settings"] == "original":
         options["likelihood__noise_prior"] = (6.0, 6.0 / target_sd**2)
-    return HorseshoeRegressor.paper(**options)
+    return HorseshoeRegressor.paper(**options).set_params(**key.get("options", {}))

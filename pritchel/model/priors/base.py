@@ -31,7 +31,7 @@ unit."""
 class PriorStart(NamedTuple):
     """The means that q starts from."""
 
-    log_unit_scales: tuple[float, ...] | None  # one a hidden layer; None: the prior has no unit scales
+    log_unit_scales: tuple[float | np.ndarray, ...] | None  # a hidden layer's, or one a unit; None: the prior has none
     scales: Scales
     latents: Latents
 

@@ -1,0 +1,58 @@
+"""When the slab matters: layer scale, few rows, heavy tails, long training, start of scales, schedule."""
+
+from pritchel.experiments.paper.conditions import (
+    LONG,
+    NEAR_ONE,
+    OURS,
+    RECORDS,
+    STARTS,
+    Cell,
+    Comparison,
+    ahead_by,
+    cell_keys,
+    map_finding,
+)
+from pritchel.experiments.paper.priors import HS, REG_HS
+from pritchel.experiments.paper.tables import fit_table
+from pritchel.experiments.records import Key, Record
+from pritchel.experiments.reproduce import Experiment, Finding
+
+FLAT = {"prior__layer_scale": 1.0}  # b_g = 1, as in the paper's figure of prior draws
+DEFAULTS = Cell("b_g = 1e-5", OURS, settings="ours")
+CELLS = [
+    Cell("b_g = 1e-5"),
+    Cell("b_g = 1", options=FLAT),
+    Cell("a tenth of the rows", rows="tenth"),
+    Cell("b_g = 1, a tenth of the rows", options=FLAT, rows="tenth"),
+    Cell("heavy-tailed targets", targets="heavy_tailed"),
+    Cell("b_g = 1, heavy-tailed targets", options=FLAT, targets="heavy_tailed"),
+    Cell("b_g = 1, a tenth of the rows, heavy-tailed targets", options=FLAT, rows="tenth", targets="heavy_tailed"),
+    Cell("scales start near one", options=STARTS[NEAR_ONE]),
+    DEFAULTS,
+    Cell("b_g = 1", OURS, FLAT, settings="ours"),
+    Cell("b_g = 1, 32,000 steps", options=FLAT, steps=LONG),
+    Cell("32,000 steps", steps=LONG),
+]
+COMPARISONS = [
+    Comparison("reg-HS predicts better than HS", "log-likelihood, reg-HS less HS,", REG_HS, HS, ahead_by("ll"))
+]
+
+
+def trials(quick: bool) -> list[Key]:
+    """Both priors under every condition."""
+    return cell_keys(CELLS[:2] if quick else CELLS, COMPARISONS, quick)
+
+
+def find(records: list[Record]) -> Finding:
+    """Under which conditions reg-HS has the better log-likelihood."""
+    return map_finding(records, CELLS, COMPARISONS, DEFAULTS)
+
+
+EXPERIMENT = Experiment(
+    "Map: when the slab matters (HS against reg-HS, factorized, 50 units)",
+    "The regularized horseshoe leads to consistent improvements over the horseshoe, more so on smaller data sets.",
+    trials,
+    fit_table,
+    find,
+    RECORDS,
+)
