@@ -1,7 +1,7 @@
 """What would a fit cost that these machines cannot run? A cost model, fitted to measurements of real fits.
 
     python benchmarks/cost_model.py            # what is on record is not measured again
-    python benchmarks/cost_model.py --again    # all of it: some ten minutes on an idle machine
+    python benchmarks/cost_model.py --again    # all of it: some fifteen minutes on an idle machine
 
 Seconds a step are those between two states of progress of a fit, so that compiling is not in them. The model's four
 coefficients are fitted by least squares of relative errors, to two thirds of the settings; the others tell how good it
@@ -11,7 +11,6 @@ between the comments that name this script is written anew from the figures.
 
 import argparse
 import json
-import os
 import tempfile
 import textwrap
 import time
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, environment, table, write
+from common import RESULTS, recorded, table, write
 from scipy.optimize import nnls
 
 from pritchel import HorseshoeRegressor, Training
@@ -33,7 +32,7 @@ BASE = {"units": 50, "batch": 256, "members": 1, "rows": 20_000, "features": FEA
 HELD_OUT = {(25, 256), (50, 64), (100, 1024), (200, 256)}
 ROWS, STREAMED, MEMBERS, BUFFER = (2000, 200_000), (200_000, 800_000), (2, 3), 50_000
 ROWS_SEEN, LARGE_BATCHES, TEST_ROWS = 2_048_000, (256, 1024, 4096, 16_384), 5000
-STEPS = 1000
+STEPS = 2000
 
 
 class Plan(NamedTuple):
@@ -42,7 +41,7 @@ class Plan(NamedTuple):
     rows: int = 10**9
     hosts: int = 64
     units: int = 100
-    batch: int = 256  # of each host
+    batch: int = 256  # rows of a step, of all hosts together
     members: int = 3
     steps: int = 32_000  # the default of a fit to many rows
     bytes_a_second: float = 1.25e9  # of the network between two hosts: 10 Gbit/s
@@ -89,13 +88,10 @@ class Clock:
         self.told.append((state.stage, state.trial, state.step, time.perf_counter() - self.start))
 
     def seconds_a_step(self) -> float:
-        """Of each of the members, which run at the same time: from the first that all told to the last."""
-        found = [(trial, step, at) for stage, trial, step, at in self.told if stage == "fitting"]
-        trials = {trial for trial, _, _ in found}
-        begun = max(min(at for own, _, at in found if own == trial) for trial in trials)
-        later = [(trial, step, at) for trial, step, at in found if at >= begun]
-        steps = [max(s for t, s, _ in later if t == own) - min(s for t, s, _ in later if t == own) for own in trials]
-        return (max(at for _, _, at in later) - begun) / float(np.mean(steps))
+        """The median over stretches between two states of a member: what else the machine does moves it little."""
+        found = sorted((trial, step, at) for stage, trial, step, at in self.told if stage == "fitting")
+        ends = zip(found, found[1:], strict=False)
+        return float(np.median([(to[2] - at[2]) / (to[1] - at[1]) for at, to in ends if to[0] == at[0]]))
 
     def seconds_reading(self) -> float | None:
         """Until all rows had been read once, of a source of batches."""
@@ -157,6 +153,7 @@ def terms(setting: dict[str, Any]) -> np.ndarray:
 
 
 NAMES = ("a", "b", "c", "d")
+LARGE = "64 hosts, 256 rows each"
 
 
 def fitted(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -203,49 +200,62 @@ def others(runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def exchanges() -> list[dict[str, Any]]:
-    """Steps of one and two processes, as `processes.py` measured them, if it has."""
+def exchanges(model: dict[str, Any]) -> list[dict[str, Any]]:
+    """Steps of one and two processes that share each batch, as `processes.py` measured them, if it has.
+
+    Efficiency is the gain over one process, divided by how many there are; `beyond` the seconds that a step takes
+    beyond one process's for its share of the rows, by the model's proportions.
+    """
     path = RESULTS / "processes.json"
     if not path.exists():
         return []
-    found = json.loads(path.read_text())["results"]
-    runs = found["runs"] if isinstance(found, dict) else found
+    runs = json.loads(path.read_text())["results"]
     names = ("units", "batch", "processes", "seconds_a_step", "bytes_a_step")
     if any(name not in run for run in runs for name in names):
         raise SystemExit(f"{path} must hold a list of runs with {', '.join(names)}.")
     alone = {(run["units"], run["batch"]): run["seconds_a_step"] for run in runs if run["processes"] == 1}
-    return [
-        {**{name: run[name] for name in names}, "efficiency": alone[run["units"], run["batch"]] / run["seconds_a_step"]}
-        for run in runs
-        if (run["units"], run["batch"]) in alone
-    ]
+    found = []
+    for run in (run for run in runs if (run["units"], run["batch"]) in alone):
+        one, many = alone[run["units"], run["batch"]], run["processes"]
+        whole, share = (compute_seconds(model, run["units"], rows) for rows in (run["batch"], run["batch"] / many))
+        own = {name: run[name] for name in names} | {"efficiency": one / many / run["seconds_a_step"]}
+        found.append(own | {"beyond": run["seconds_a_step"] - one * share / whole, "sums": run.get("sums_a_step", 1)})
+    return found
 
 
-def predicted(model: dict[str, Any], more: dict[str, Any], plan: Plan) -> dict[str, float]:
-    """What the planned fit takes: rows and batches are shared out among hosts, and gradients summed at every step.
+def compute_seconds(model: dict[str, Any], units: int, batch: float) -> float:
+    """A step of one member in one process, without reading."""
+    setting = {"units": units, "batch": batch, "features": FEATURES}
+    return float(terms(setting) @ np.array([model["coefficients"][name] for name in NAMES]))
 
-    A ring of p hosts sends 2 (p - 1) messages one after the other, and 2 (p - 1) / p of the numbers.
+
+def predicted(model: dict[str, Any], more: dict[str, Any], plan: Plan, sums: int = 1) -> dict[str, float]:
+    """What the planned fit takes: hosts share out rows and batches, and sum their gradients at every step.
+
+    A ring of p hosts sends 2 (p - 1) messages one after the other for each sum, and 2 (p - 1) / p of the numbers.
+    Efficiency is the gain over one host, divided by how many there are.
     """
-    per_row = {"units": plan.units, "batch": plan.batch, "features": FEATURES}
-    compute = float(terms(per_row) @ np.array([model["coefficients"][name] for name in NAMES]))
-    compute *= 1 + more["crowd"] * (plan.members - 1)
+    crowd = 1 + more["crowd"] * (plan.members - 1)
+
+    def computed(batch: float) -> tuple[float, float]:
+        return compute_seconds(model, plan.units, batch) * crowd, more["read"] * batch * plan.members
+
+    compute, read = computed(plan.batch / plan.hosts)
     num_bytes = 4 * learned_at(more, plan.units) * plan.members
     ring = 2 * (plan.hosts - 1)
-    late, wire = ring * plan.latency, ring / plan.hosts * num_bytes / plan.bytes_a_second
-    read = more["read"] * plan.batch * plan.members
-    step = compute + read + late + wire
+    late, wire = sums * ring * plan.latency, ring / plan.hosts * num_bytes / plan.bytes_a_second
+    step, first_pass = compute + read + late + wire, more["scan"] * plan.rows / plan.hosts
     return {
-        "first_pass": more["scan"] * plan.rows / plan.hosts,
+        "first_pass": first_pass,
         "compute": compute,
         "read": read,
         "late": late,
         "wire": wire,
         "bytes": num_bytes,
         "step": step,
-        "hours": (step * plan.steps + more["scan"] * plan.rows / plan.hosts) / 3600,
-        "efficiency": (compute + read) / step,
-        "rows_a_step": plan.hosts * plan.batch,
-        "share_seen": plan.steps * plan.hosts * plan.batch / plan.rows,
+        "hours": (step * plan.steps + first_pass) / 3600,
+        "efficiency": sum(computed(plan.batch)) / plan.hosts / step,
+        "share_seen": plan.steps * plan.batch / plan.rows,
     }
 
 
@@ -257,18 +267,22 @@ def learned_at(more: dict[str, Any], units: int) -> int:
 def figures(runs: list[dict[str, Any]], large: list[dict[str, Any]]) -> dict[str, Any]:
     """Everything that the page says."""
     model, more = fitted(runs), others(runs)
+    measured, slow = exchanges(model), {"latency": 1e-3, "bytes_a_second": 1.25e8}
+    sums = max((run["sums"] for run in measured), default=1)
     plans = {
         "one host": Plan(hosts=1),
         "64 hosts": Plan(),
-        "64 hosts, 1 ms and 1 Gbit/s": Plan(latency=1e-3, bytes_a_second=1.25e8),
-        "64 hosts, 4,096 rows each": Plan(batch=4096),
+        LARGE: Plan(batch=64 * 256),
+        f"{LARGE}, 1 ms and 1 Gbit/s": Plan(batch=64 * 256, **slow),
+        "64 hosts, 4,096 rows each": Plan(batch=64 * 4096),
     }
     return {
         "model": model,
         "more": more,
-        "processes": exchanges(),
-        "plans": {name: {**plan._asdict(), **predicted(model, more, plan)} for name, plan in plans.items()},
+        "processes": measured,
+        "plans": {name: {**plan._asdict(), **predicted(model, more, plan, sums)} for name, plan in plans.items()},
         "large_batches": large,
+        "load": float(np.median([run["load"] for run in (*runs, *large)])),
         "runs": runs,
     }
 
@@ -277,7 +291,8 @@ def section(found: dict[str, Any]) -> list[str]:
     """The page's section, every figure from the record."""
     parts = (_formula(found["model"]), _beside(found["more"]), _exchanged(found["processes"]))
     parts += (_planned(found["plans"]), _broken(found["plans"], found["more"]), _batches(found["large_batches"]))
-    return [line for part in parts for line in (*part, "")][:-1]
+    lines = [line for part in parts for line in (*part, "")]
+    return [*lines, f"Two cores, with a load of {found['load']:.1f} at the median while this was measured."]
 
 
 def _text(*sentences: str, indent: str = "") -> list[str]:
@@ -324,7 +339,7 @@ def _beside(more: dict[str, Any]) -> list[str]:
 def _exchanged(runs: list[dict[str, Any]]) -> list[str]:
     if not runs:
         return ["Steps of two processes are not on record here; `benchmarks/processes.py` is to measure them."]
-    columns = ("units", "rows a step", "processes", "us a step", "bytes sent a step", "efficiency")
+    columns = ("units", "rows a step", "processes", "us a step", "bytes a step", "efficiency", "us beyond computing")
     rows = [
         (
             run["units"],
@@ -333,17 +348,30 @@ def _exchanged(runs: list[dict[str, Any]]) -> list[str]:
             f"{1e6 * run['seconds_a_step']:.0f}",
             f"{run['bytes_a_step']:,.0f}",
             _percent(run["efficiency"]),
+            f"{1e6 * run['beyond']:.0f}" if run["processes"] > 1 else "",
         )
         for run in runs
     ]
-    return ["Processes of one machine that share the rows:", "", *table(columns, rows)]
+    told = "Processes of one machine that share each batch ([the script](../benchmarks/processes.py)):"
+    return [told, "", *table(columns, rows)]
 
 
 def _planned(plans: dict[str, Any]) -> list[str]:
-    columns = ("", "first pass, s", "compute, ms", "reading, ms", "network, ms", "MB a step", "hours", "efficiency")
+    columns = (
+        "",
+        "rows a step",
+        "first pass, s",
+        "compute, ms",
+        "reading, ms",
+        "network, ms",
+        "MB a step",
+        "hours",
+        "efficiency",
+    )
     rows = [
         (
             name,
+            f"{plan['batch']:,}",
             f"{plan['first_pass']:,.0f}",
             f"{1e3 * plan['compute']:.2f}",
             f"{1e3 * plan['read']:.2f}",
@@ -360,8 +388,8 @@ def _planned(plans: dict[str, Any]) -> list[str]:
     return [
         *_text(
             f"What that makes of {plan['rows']:,} rows of {FEATURES} columns, with {plan['units']} units,",
-            f"{plan['members']} members and {plan['steps']:,} steps of {plan['batch']} rows a host, where hosts share",
-            "out the rows and sum their gradients in a ring at every step:",
+            f"{plan['members']} members and {plan['steps']:,} steps, where hosts share out the rows of every step and",
+            "sum their gradients in a ring:",
         ),
         "",
         *table((*columns, "of the rows seen"), rows),
@@ -374,27 +402,34 @@ def _planned(plans: dict[str, Any]) -> list[str]:
 
 
 def _broken(plans: dict[str, Any], more: dict[str, Any]) -> list[str]:
-    plan, slow = plans["64 hosts"], plans["64 hosts, 1 ms and 1 Gbit/s"]
-    computed, read = plan["batch"] * plan["members"] / plan["compute"], 1 / max(more["read"], 1e-9)
+    few, plan, slow = plans["64 hosts"], plans[LARGE], plans[f"{LARGE}, 1 ms and 1 Gbit/s"]
+    own = plan["batch"] / plan["hosts"] * plan["members"]
+    computed = own / plan["compute"]
     ring, sent = 2 * (plan["hosts"] - 1), plan["bytes"] / 1e6
     return [
         "Where it breaks:",
         "",
         *_text(
+            f"- **The default batch**: of {few['batch']} rows each of {few['hosts']} hosts has",
+            f"{few['batch'] // few['hosts']}, and computes for {1e3 * few['compute']:.1f} ms of the",
+            f"{1e3 * few['step']:.1f} ms of a step: an efficiency of {_percent(few['efficiency'])}.",
+            indent="  ",
+        ),
+        *_text(
             f"- **The network**: {ring} messages one after the other take {1e3 * plan['late']:.1f} ms of a step that",
             f"computes for {1e3 * plan['compute']:.1f} ms; of 1 ms each, {1e3 * slow['late']:.0f} ms. The numbers",
-            f"themselves, {sent:.2f} MB, take {1e3 * plan['wire']:.2f} ms. More rows a step on each host help, and a",
-            "tree instead of a ring; more hosts do not.",
+            f"themselves, {sent:.2f} MB, take {1e3 * plan['wire']:.2f} ms. A tree instead of a ring would help.",
             indent="  ",
         ),
         *_text(
-            f"- **Reading**: a host computes {computed:,.0f} rows a second, and reads {read:,.0f} in random order, and",
-            f"{1 / more['scan']:,.0f} in the first pass, which all members share.",
+            f"- **Reading**: a host computes {computed:,.0f} rows a second with {plan['batch'] // plan['hosts']} rows",
+            f"a step; it reads {1 / more['scan']:,.0f} in the first pass, which all members share, and then",
+            f"{1 / more['read']:,.0f}." if more["read"] else "as fast, to what can be told here.",
             indent="  ",
         ),
         *_text(
-            f"- **Steps**: {plan['hosts']} hosts take {plan['rows_a_step']:,} rows a step, and as many steps as one.",
-            "Fewer steps of more rows are a worse fit, as below.",
+            f"- **Steps**: {plan['batch']:,} rows a step see more rows in as many steps, not fewer steps: fewer of",
+            "them, with as many rows in all, are a worse fit, as below.",
             indent="  ",
         ),
         *_text(
@@ -427,19 +462,6 @@ def write_section(lines: list[str]) -> None:
     PAGE.write_text("\n".join([f"{before}{BEGIN}", "", *lines, "", f"{END}{after}"]))
 
 
-def on_record(key: dict[str, Any], run: Any) -> dict[str, Any]:
-    """What was measured for this key before, or what is measured now, and then is on record."""
-    RUNS.touch()
-    for line in map(json.loads, RUNS.read_text().splitlines()):
-        if line["key"] == key:
-            return key | line["found"]
-    found = run() | {"load": os.getloadavg()[0]}
-    with RUNS.open("a") as file:
-        file.write(json.dumps({"key": key, "found": found, "environment": environment()["versions"]}) + "\n")
-    print(key, found, flush=True)
-    return key | found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--again", action="store_true", help="forget what is on record")
@@ -448,9 +470,9 @@ def main() -> None:
     if arguments.again:
         RUNS.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        runs = [on_record(one, lambda one=one: measure(one, arguments.steps, Path(folder))) for one in settings()]
+        runs = [recorded(RUNS, one, lambda own=one: measure(own, arguments.steps, Path(folder))) for one in settings()]
     large = [(batch, max(ROWS_SEEN // batch, 2)) for batch in LARGE_BATCHES]
-    errors = [on_record({"batch": b, "steps": s}, lambda b=b, s=s: quality(b, s)) for b, s in large]
+    errors = [recorded(RUNS, {"batch": b, "steps": s}, lambda b=b, s=s: quality(b, s)) for b, s in large]
     found = figures(runs, errors)
     lines = section(found)
     write("cost_model", "What a step costs, and what that makes of a billion rows", lines, found)

@@ -204,6 +204,9 @@ def test_groups(script, tmp_path, monkeypatch):
     groups.main()
     found = json.loads((tmp_path / "groups.json").read_text())["results"]
     assert [num for num, _ in found.values()] == [2, 2, 1, 1]
+    groups.fit_groups = None  # what was measured is on record
+    groups.main()
+    assert json.loads((tmp_path / "groups.json").read_text())["results"] == found
 
 
 @pytest.mark.slow
@@ -259,8 +262,10 @@ def test_the_cost_model_finds_what_a_step_costs(cost_model, tmp_path):
     assert found["more"]["crowd"] == pytest.approx(0.5)
     assert found["more"]["read"] == pytest.approx(1e-6)
     assert found["more"]["scan"] == pytest.approx(2e-6)
-    one, many = found["plans"]["one host"], found["plans"]["64 hosts"]
-    assert one["efficiency"] == 1
+    one, many, large = (found["plans"][name] for name in ("one host", "64 hosts", "64 hosts, 256 rows each"))
+    assert one["efficiency"] == pytest.approx(1)
+    assert many["efficiency"] < large["efficiency"] < 1
+    assert large["compute"] == one["compute"] > many["compute"]
     assert one["late"] == one["wire"] == 0
     assert many["late"] == pytest.approx(126 * 50e-6)
     assert many["wire"] == pytest.approx(126 / 64 * many["bytes"] / 1.25e9)
@@ -282,8 +287,8 @@ def test_the_cost_model_reads_steps_of_two_processes(cost_model, tmp_path):
     ]
     (tmp_path / "processes.json").write_text(json.dumps({"results": runs}))
     cost_model.main()
-    assert [run["efficiency"] for run in written(tmp_path, "cost_model")["processes"]] == [1, 0.5]
-    assert "| 50 | 256 | 2 | 2000 | 10 | 50 % |" in (tmp_path / "scale.md").read_text()
+    assert [run["efficiency"] for run in written(tmp_path, "cost_model")["processes"]] == [1, 0.25]
+    assert "| 50 | 256 | 2 | 2000 | 10 | 25 % |" in (tmp_path / "scale.md").read_text()
     (tmp_path / "processes.json").write_text(json.dumps({"results": [{"units": 50}]}))
     with pytest.raises(SystemExit, match="must hold a list of runs"):
         cost_model.main()
@@ -306,6 +311,9 @@ def test_a_clock_tells_the_seconds_of_real_steps(script, tmp_path):
         assert found["seconds"] > 0
         assert found["learned"] > model.weights(8, 3)
         assert (found["reading"] is None) == (source == "memory")
+    clock = model.Clock()
+    clock.told = [("fitting", 0, 2, 1.0), ("fitting", 0, 4, 2.0), ("fitting", 1, 2, 9.0), ("fitting", 1, 4, 9.8)]
+    assert clock.seconds_a_step() == pytest.approx(0.45)
     assert model.quality(64, 2)["error"] > 0
 
 

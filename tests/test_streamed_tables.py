@@ -309,3 +309,19 @@ def test_rows_cut_short_are_dropped_and_told(tmp_path):
     said = []
     TableModel(tiny(**BRIEF)).fit(path, "y", say=lambda message: said.append(str(message)))
     assert any("Dropped: 1 row" in text for text in said)
+
+
+def test_a_file_cut_short_during_the_fit_is_named_and_no_model_written(tmp_path, monkeypatch):
+    folder, output = write(made_up(1200), tmp_path / "t"), tmp_path / "model"
+    path, scan = folder / "part-2.parquet", streamed.scan_batches
+
+    def then_cut(*arguments):
+        found = scan(*arguments)
+        path.write_bytes(path.read_bytes()[:1000])
+        return found
+
+    monkeypatch.setattr(streamed, "scan_batches", then_cut)
+    result = run(folder, "-t", "y", "-o", output, "--stream")
+    assert result.exit_code == 2, result.stderr
+    assert "part-2.parquet cannot be read" in result.stderr
+    assert sorted(own.name for own in tmp_path.iterdir()) == ["t"]
