@@ -65,6 +65,20 @@ def verdict(ratio: float, limit: float, *, at_least: bool = False) -> str:
     return f"{'met' if is_met else 'MISSED'} (target {'at least' if at_least else 'at most'} {limit:g})"
 
 
+def recorded(path: Path, key: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What is on record for a key, or what a run of it finds, which then is; a line each, and the key is part of it."""
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    for line in map(json.loads, path.read_text().splitlines()):
+        if line["key"] == key:
+            return key | line["found"]
+    found = run() | {"load": round(os.getloadavg()[0], 1)}
+    with path.open("a") as file:
+        file.write(json.dumps({"key": key, "found": found}) + "\n")
+    print(key, found, flush=True)
+    return key | found
+
+
 def write(name: str, title: str, lines: list[str], data: Any) -> None:
     """Print a report, and write it as Markdown and its figures as JSON."""
     about = environment()

@@ -1,7 +1,8 @@
 """Many small models: what does a group cost among a thousand, against a loop of single fits?
 
-    python benchmarks/groups.py                # 1,000 groups of 200 rows
+    python benchmarks/groups.py                # 1,000 groups of 200 rows: ten minutes or so on two idle cores
     python benchmarks/groups.py --groups 100
+    python benchmarks/groups.py --again        # else what a run before has measured is not measured again
 
 A small setting for small tables: 20 hidden units, one member, 1,000 steps, no sampling. Both ways hold a tenth of each
 group's rows out and write a model folder a group. What threads and loops run has been compiled before they are timed;
@@ -17,11 +18,12 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pandas as pd
-from common import table, write
+from common import RESULTS, recorded, table, write
 
 from pritchel import HorseshoeRegressor, TableModel, Training, fit_groups
 from pritchel.cores import num_cores
 
+RUNS = RESULTS / "groups_runs.jsonl"
 NUM_GROUPS, NUM_ROWS, NUM_ALONE = 1000, 200, 20
 HOW = HorseshoeRegressor(
     hidden=(20,),
@@ -66,7 +68,7 @@ def bare(frame: pd.DataFrame, num: int) -> None:
 
 
 def measure(num_groups: int, folder: Path) -> dict[str, tuple[int, float]]:
-    """Groups, and seconds a group, by the way they are fitted."""
+    """Groups, and seconds a group, by the way they are fitted; each way is on record once it is done."""
     frame, num_alone = made_up(num_groups), min(NUM_ALONE, num_groups)
 
     def together(name: str) -> None:
@@ -77,21 +79,32 @@ def measure(num_groups: int, folder: Path) -> dict[str, tuple[int, float]]:
         with joblib.parallel_config("loky", n_jobs=num_cores()):
             together("workers")
 
-    alone(frame, folder, 1)
+    def warmed(run: Callable[[], object]) -> Callable[[], object]:
+        alone(frame, folder, 1)
+        return run
+
     ways = {
         "fit_groups, threads": (num_groups, lambda: together("threads")),
         "fit_groups, loky's processes, each compiling": (num_groups, on_workers),
         "a loop of TableModel.fit and save": (num_alone, lambda: alone(frame, folder, num_alone)),
         "a loop of HorseshoeRegressor.fit": (num_alone, lambda: bare(frame, num_alone)),
     }
-    return {name: (num, seconds_a_group(run, num)) for name, (num, run) in ways.items()}
+    found = {}
+    for name, (num, run) in ways.items():
+        key = {"way": name, "groups": num, "rows": NUM_ROWS}
+        found[name] = recorded(RUNS, key, lambda run=run, num=num: {"seconds": seconds_a_group(warmed(run), num)})
+    return {name: (one["groups"], one["seconds"]) for name, one in found.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", type=int, default=NUM_GROUPS, help="default %(default)s")
+    parser.add_argument("--again", action="store_true", help="forget what is on record")
+    arguments = parser.parse_args()
+    if arguments.again:
+        RUNS.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(parser.parse_args().groups, Path(folder))
+        found = measure(arguments.groups, Path(folder))
     first = next(iter(found.values()))[1]
     rows = [(name, f"{num:,}", f"{each:.3f}", f"{each / first:.1f}") for name, (num, each) in found.items()]
     lines = [

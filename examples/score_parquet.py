@@ -36,7 +36,7 @@ start, num_rows = time.perf_counter(), 0
 schema = pa.schema([("mean", pa.float64()), ("sd", pa.float64())])
 with pq.ParquetFile(source) as file, pq.ParquetWriter(output, schema) as writer:
     for batch in file.iter_batches(8192, columns=["a", "town"]):
-        mean, sd = predict(batch.to_pydict())
+        mean, sd = predict({name: batch[name].to_numpy(zero_copy_only=False) for name in batch.schema.names})
         writer.write_table(pa.table({"mean": mean, "sd": sd}, schema))
         num_rows += batch.num_rows
 assert not {"jax", "pritchel", "sklearn"} & {*sys.modules}
@@ -55,12 +55,18 @@ def make_files(folder: Path) -> None:
         frame.to_parquet(folder / f"part-{index}.parquet", index=False)
 
 
-def main(folder: Path) -> None:
-    """Fit from the files, export, and let a worker a file predict."""
+def fit_and_export(folder: Path) -> TableModel:
+    """Files of rows, and a model fitted to them, beside them as one Python file."""
     make_files(folder / "rows")
     model = TableModel(HorseshoeRegressor.fast(random_state=0)).fit(folder / "rows", "y")
     print(f"RMSE on rows held out {model.notes_['scores'][0]['rmse']:.3f}")
     write_numpy(deployed(model.estimator_, model.plan_, NUM_DRAWS), folder / "exported.py")
+    return model
+
+
+def main(folder: Path) -> None:
+    """Fit from the files, export, and let a worker a file predict."""
+    fit_and_export(folder)
     (folder / "worker.py").write_text(WORKER)
     for path in sorted((folder / "rows").glob("*.parquet")):
         command = [sys.executable, "worker.py", str(path), f"{path.stem}-answers.parquet"]

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -203,6 +204,117 @@ def test_groups(script, tmp_path, monkeypatch):
     groups.main()
     found = json.loads((tmp_path / "groups.json").read_text())["results"]
     assert [num for num, _ in found.values()] == [2, 2, 1, 1]
+    groups.fit_groups = None  # what was measured is on record
+    groups.main()
+    assert json.loads((tmp_path / "groups.json").read_text())["results"] == found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of engines
+def test_serving(script, tmp_path, monkeypatch):
+    pytest.importorskip("dask.dataframe")
+    pytest.importorskip("ray")
+    monkeypatch.setattr(sys, "argv", ["serving.py", "--rows", "400"])
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr("os.environ", os.environ.copy())
+    script("serving", NUM_ROWS=400, NUM_FILES=2, REPEATS=1).main()
+    found = written(tmp_path, "serving")
+    assert found["rows"] == 400
+    assert [name.split(",")[0] for name in found["rows a second"]][2:] == [
+        "pyarrow",
+        "Dask map_partitions",
+        "Ray Data map_batches",
+    ]
+    assert min(found["rows a second"].values()) > 0
+
+
+def made_up_cost(setting, *_):
+    """Steps that cost what the model says, and a tenth more with forty columns."""
+    own = (setting["features"] + 1) * setting["units"] + (setting["units"] + 2) * setting["units"] + 1
+    seconds = 3e-4 + 2e-9 * own + 4e-11 * own * setting["batch"] + 5e-10 * setting["units"] * setting["batch"]
+    seconds *= 1 + 0.5 * (setting["members"] - 1)
+    seconds *= 1.1 if setting["features"] == 40 else 1
+    is_read = setting["source"] == "files"
+    return {
+        "seconds": seconds + 1e-6 * setting["batch"] * is_read,
+        "reading": 2e-6 * setting["rows"] if is_read else None,
+        "learned": 2 * own,
+    }
+
+
+@pytest.fixture
+def cost_model(script, tmp_path, monkeypatch):
+    page = tmp_path / "scale.md"
+    monkeypatch.setattr(sys, "argv", ["cost_model.py"])
+    model = script("cost_model", PAGE=page, measure=made_up_cost, quality=lambda b, s: {"error": b / 1e5})
+    page.write_text(f"before\n\n{model.BEGIN}\nas it was\n{model.END}\n\nafter\n")
+    return model
+
+
+def test_the_cost_model_finds_what_a_step_costs(cost_model, tmp_path):
+    cost_model.main()
+    found = written(tmp_path, "cost_model")
+    expected = {"a": 3e-4, "b": 2e-9, "c": 4e-11, "d": 5e-10}
+    assert found["model"]["coefficients"] == pytest.approx(expected, rel=1e-6)
+    assert found["model"]["largest_error"]["fitted"] < 1e-6
+    assert found["model"]["largest_error"]["held_out"] == pytest.approx(1 - 1 / 1.1)
+    assert found["model"]["settings"] == {"fitted": 8, "held_out": 5}
+    assert found["more"]["crowd"] == pytest.approx(0.5)
+    assert found["more"]["read"] == pytest.approx(1e-6)
+    assert found["more"]["scan"] == pytest.approx(2e-6)
+    one, many, large = (found["plans"][name] for name in ("one host", "64 hosts", "64 hosts, 256 rows each"))
+    assert one["efficiency"] == pytest.approx(1)
+    assert many["efficiency"] < large["efficiency"] < 1
+    assert large["compute"] == one["compute"] > many["compute"]
+    assert one["late"] == one["wire"] == 0
+    assert many["late"] == pytest.approx(126 * 50e-6)
+    assert many["wire"] == pytest.approx(126 / 64 * many["bytes"] / 1.25e9)
+    assert many["step"] == pytest.approx(many["compute"] + many["read"] + many["late"] + many["wire"])
+    assert many["first_pass"] == pytest.approx(one["first_pass"] / 64)
+    page = (tmp_path / "scale.md").read_text()
+    assert page.startswith("before\n")
+    assert page.endswith("after\n")
+    assert "as it was" not in page
+    cost_model.measure = None  # every setting is on record
+    cost_model.main()
+    assert (tmp_path / "scale.md").read_text() == page
+
+
+def test_the_cost_model_reads_steps_of_two_processes(cost_model, tmp_path):
+    runs = [
+        {"rows": 9, "units": 50, "batch": 256, "processes": num, "seconds_a_step": 1e-3 * num, "bytes_a_step": 5 * num}
+        for num in (1, 2)
+    ]
+    (tmp_path / "processes.json").write_text(json.dumps({"results": runs}))
+    cost_model.main()
+    assert [run["efficiency"] for run in written(tmp_path, "cost_model")["processes"]] == [1, 0.25]
+    assert "| 50 | 256 | 2 | 2000 | 10 | 25 % |" in (tmp_path / "scale.md").read_text()
+    (tmp_path / "processes.json").write_text(json.dumps({"results": [{"units": 50}]}))
+    with pytest.raises(SystemExit, match="must hold a list of runs"):
+        cost_model.main()
+
+
+def test_the_page_on_scale_has_what_is_on_record(script):
+    record = json.loads((FOLDER / "results" / "cost_model.json").read_text())["results"]
+    page = (FOLDER.parent / "docs" / "scale.md").read_text()
+    model = script("cost_model")
+    own = page.partition(model.BEGIN)[2].partition(model.END)[0]
+    assert own.strip().splitlines() == model.section(record)
+
+
+@COMPILES_MUCH
+def test_a_clock_tells_the_seconds_of_real_steps(script, tmp_path):
+    model = script("cost_model", BUFFER=100)
+    small = model.BASE | {"units": 8, "batch": 64, "rows": 200, "features": 3, "members": 2}
+    for source in ("memory", "files"):
+        found = model.measure(small | {"source": source}, 8, tmp_path)
+        assert found["seconds"] > 0
+        assert found["learned"] > model.weights(8, 3)
+        assert (found["reading"] is None) == (source == "memory")
+    clock = model.Clock()
+    clock.told = [("fitting", 0, 2, 1.0), ("fitting", 0, 4, 2.0), ("fitting", 1, 2, 9.0), ("fitting", 1, 4, 9.8)]
+    assert clock.seconds_a_step() == pytest.approx(0.45)
+    assert model.quality(64, 2)["error"] > 0
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
-"""Fits on a Dask cluster and on a Ray instance of two workers each: the same bits, also when a worker is lost."""
+"""Fits on a Dask cluster and on a Ray instance of two workers each, and from their tables: the same bits, also when a
+worker is lost."""
 
 import contextlib
 import gc
+import logging
 import os
 import sys
 import warnings
@@ -9,10 +11,12 @@ import warnings
 import cloudpickle
 import joblib
 import numpy as np
+import pandas as pd
 import psutil
 import pytest
 
-from pritchel import jobs
+from pritchel import TableModel, jobs
+from pritchel.data.parts import SourceError, open_parts
 from pritchel.infer import trials
 from tests.conftest import tiny
 from tests.test_jobs import dying_once, same_fits
@@ -54,6 +58,10 @@ def ray():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # JAX warns of a fork, after which another program is run at once
         engine.init(num_cpus=2, object_store_memory=10**8, **quiet)
+        import ray.data as tables
+
+        tables.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     require_loopback()
     yield engine
     engine.shutdown()
@@ -110,3 +118,58 @@ def test_tasks_of_a_lost_ray_worker_are_begun_anew(table, here, ray, tmp_path, m
     with joblib.parallel_config("ray"), pytest.warns(UserWarning, match="A worker was lost"):
         model = fit_dying_once(table, tmp_path / "died", monkeypatch)
     assert same_fits(here, model, table[0])
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """Six Parquet files with a category, told apart by the target."""
+    rng = np.random.default_rng(0)
+    for index in range(6):
+        frame = pd.DataFrame({"a": rng.normal(size=400), "town": rng.choice(["Ulm", "Ham"], 400)})
+        frame["y"] = np.sin(frame["a"]) + (frame["town"] == "Ulm") + index
+        frame.to_parquet(tmp_path / f"part-{index}.parquet", index=False)
+    return tmp_path
+
+
+def answers(source, shards):
+    """What a fit from there says of the rows, which depends on their order."""
+    told = {"num_members": 1, "training__num_steps": 40}
+    model, rows = TableModel(tiny(**told)).fit(source, "y"), pd.read_parquet(shards)
+    assert model.notes_["source"]["rows"] == len(rows)
+    assert [column.name for column in model.plan_.columns] == ["a", "town"]
+    return model.predict(rows)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Dask's calls to pandas
+@pytest.mark.slow
+def test_a_dask_frame_is_read_by_a_cluster(dask, shards):
+    import dask.dataframe as dd
+
+    found = answers(dd.read_parquet(shards), shards)
+    pd.testing.assert_frame_equal(found, answers(shards, shards))  # a partition is a file, and here a row group
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::FutureWarning:ray", "ignore::UserWarning:ray")
+@pytest.mark.slow
+def test_a_ray_dataset_is_read_in_its_order(ray, shards):
+    import ray.data as tables
+
+    table = tables.read_parquet(str(shards)).map_batches(lambda batch: batch, batch_format="pyarrow")
+    passes = [np.concatenate([batch["y"] for _, _, batch in open_parts(table).read()]) for _ in range(2)]
+    for own in passes:
+        np.testing.assert_array_equal(own, pd.read_parquet(shards)["y"])
+    assert not table.context.execution_options.preserve_order  # it is left as it was
+    pd.testing.assert_frame_equal(answers(table, shards), answers(table, shards))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::FutureWarning:ray", "ignore::UserWarning:ray")
+@pytest.mark.slow
+def test_what_goes_wrong_on_a_ray_worker_is_told(ray, shards):
+    import ray.data as tables
+
+    def fail(batch):
+        raise ZeroDivisionError("of mine")
+
+    for broken in (tables.read_parquet(str(shards)).map_batches(fail), tables.from_items([])):
+        with pytest.raises(SourceError, match=r"[Rr]ay"):
+            tiny(**MAKE).fit(broken, "y")

@@ -133,15 +133,17 @@ def test_what_is_a_source(rows, folder):
         assert not is_source(table)
 
 
-@pytest.mark.parametrize("kind", ["folder", "pattern", "files", "dataset", "lazy frame"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Dask's calls to pandas
+@pytest.mark.parametrize("kind", ["folder", "pattern", "files", "dataset", "lazy frame", "Dask frame"])
 def test_tables_of_other_engines(folder, rows, kind):
-    pl = pytest.importorskip("polars")
+    pl, dd = (pytest.importorskip(name) for name in ("polars", "dask.dataframe"))
     source = {
         "folder": folder,
         "pattern": str(folder / "part-*.parquet"),
         "files": sorted(folder.glob("*.parquet")),
         "dataset": pyarrow.dataset.dataset(folder),
         "lazy frame": pl.scan_parquet(folder / "*.parquet"),
+        "Dask frame": dd.read_parquet(folder),
     }[kind]
     model = tiny(**BRIEF).fit(source, "y")
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
@@ -295,36 +297,32 @@ def test_options_that_need_all_rows_are_refused(rows):
         tiny(HorseshoeClassifier).fit(Pieces(rows[0], np.zeros(2000, int)))
 
 
-def test_other_engines_are_known_by_their_batch_iterators(rows):
-    """Dask and Ray are not needed to see that their documented calls are the ones made."""
-    frame = pd.DataFrame(rows[0], columns=["a", "b", "c"]).assign(y=rows[1])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_a_dask_frame_says_when_a_partition_fails_is_told(folder):
+    dd = pytest.importorskip("dask.dataframe", reason="pip install 'pritchel[dask]'")
+    frame = dd.read_parquet(folder)
+    (folder / "part-2.parquet").write_bytes(b"PAR1")
+    with pytest.raises(SourceError, match=r"partition 2 cannot be read: .*Mend it") as told:
+        tiny(**BRIEF).fit(frame, "y")
+    assert told.value.__cause__ is not None
 
-    class Partition:
-        def __init__(self, part):
-            self.part = part
 
-        def compute(self):
-            return self.part
+def test_a_dataset_of_files_that_differ_names_file_and_column(folder):
+    path = folder / "part-2.parquet"
+    dataset = pyarrow.dataset.dataset(folder)
+    pd.read_parquet(path).assign(b="text").to_parquet(path, index=False)
+    with pytest.raises(SourceError, match=r"part-2\.parquet: column 'b' holds texts; in the dataset it holds numbers"):
+        tiny(**BRIEF).fit(dataset, "y")
 
-    class DaskFrame:
-        npartitions, columns = 4, frame.columns
 
-        def get_partition(self, index):
-            return Partition(frame.iloc[500 * index : 500 * (index + 1)])
-
-    class RayDataset:
-        def schema(self):
-            return pa.Schema.from_pandas(frame, preserve_index=False)
-
-        def iter_batches(self, *, batch_size, batch_format):
-            assert batch_format == "pyarrow"
-            for start in range(0, len(frame), batch_size):
-                yield pa.Table.from_pandas(frame.iloc[start : start + batch_size], preserve_index=False)
-
-    DaskFrame.__module__, RayDataset.__module__ = "dask.dataframe", "ray.data"
-    for source in (DaskFrame(), RayDataset()):
-        model = tiny(**BRIEF).fit(source, "y")
-        np.testing.assert_allclose(model.posterior_.standardizer.input_mean, rows[0].mean(0), rtol=1e-9)
+def test_what_polars_says_is_told(folder):
+    pl = pytest.importorskip("polars")
+    frame = pl.scan_parquet(folder / "*.parquet")
+    (folder / "part-2.parquet").write_bytes(b"PAR1")
+    with pytest.raises(SourceError, match=r"the lazy frame cannot be read: "):
+        tiny(**BRIEF).fit(frame, "y")
+    with pytest.raises(SourceError, match=r"The polars table cannot be opened: .*none"):
+        tiny(**BRIEF).fit(pl.scan_parquet(folder / "none.parquet"), "y")
 
 
 def test_a_fit_goes_on_from_batches(rows):

@@ -10,9 +10,12 @@ from typer.testing import CliRunner
 
 from pritchel import HorseshoeClassifier, TableError, TableModel, cli, load
 from pritchel.data.parts import SourceError, open_parts
-from pritchel.tables import look, streamed
+from pritchel.tables import look, streamed, text_parts
 from pritchel.tables.look import look_through
 from pritchel.tables.plan import plan_table
+from pritchel.tables.read import read_table
+from pritchel.tables.streamed import open_table, read_or_look
+from pritchel.tables.text_parts import table_parts
 from tests.conftest import tiny
 
 BRIEF = {"training__num_steps": 60}
@@ -89,11 +92,13 @@ def test_many_categories_are_the_commonest_of_all_rows(tmp_path, few_kept):
 
 
 def test_tables_of_other_engines_are_planned_alike(tmp_path):
-    pl = pytest.importorskip("polars")
+    pl, dd = (pytest.importorskip(name) for name in ("polars", "dask.dataframe"))
     folder = write(made_up(), tmp_path / "t")
-    sources = folder, pyarrow.dataset.dataset(folder), pl.scan_parquet(folder / "*.parquet")
-    plans = [look_through(open_parts(source)).plan(["y"], look.Told()) for source in sources]
-    assert plans[0] == plans[1] == plans[2]
+    frame = dd.read_parquet(folder)
+    sources = [pyarrow.dataset.dataset(folder), pl.scan_parquet(folder / "*.parquet"), frame]
+    sources += [frame.categorize(columns=["town"]), frame[frame["town"] != "none"].repartition(npartitions=7)]
+    plans = [look_through(open_parts(source)).plan(["y"], look.Told()) for source in (folder, *sources)]
+    assert plans == plans[:1] * len(plans)
 
 
 def test_a_table_in_batches_is_fitted_scored_and_saved(tmp_path):
@@ -129,12 +134,17 @@ def test_classes_weights_and_a_refit(tmp_path):
     assert model.predict(frame.head(3)).shape == (3, 4)
 
 
-def test_a_slip_in_the_last_file_is_named_by_file_column_and_row(tmp_path, few_kept):
+def test_a_slip_in_the_last_file_is_named_by_file_column_and_row(tmp_path, few_kept, monkeypatch):
     frame = made_up().assign(price=lambda own: own["a"].round(2).astype(str))
     frame.loc[2990, "price"] = "unknown"
     folder = write(frame, tmp_path / "t")
-    with pytest.raises(TableError, match=r"price'.*holds numbers, but row|part-3\.parquet: Column 'price'.*row 741"):
+    with pytest.raises(TableError, match=r"part-3\.parquet: Column 'price'.*row 741 is 'unknown'"):
         TableModel(tiny(**BRIEF)).fit(folder, "y")
+    with monkeypatch.context() as all_kept:
+        all_kept.setattr(look, "MAX_ROWS", 5000)
+        all_kept.setattr(look, "MIN_ROWS", 5000)
+        with pytest.raises(TableError, match=r"price'.*row 741 of .*part-3\.parquet is 'unknown'"):
+            TableModel(tiny(**BRIEF)).fit(folder, "y")
     TableModel(tiny(**BRIEF), na_values=["unknown"]).fit(folder, "y")
     with pytest.raises(TableError, match="folds needs the whole table"):
         TableModel(tiny(), folds=3).fit(folder, "y")
@@ -181,3 +191,137 @@ def test_the_command_names_the_file_and_writes_nothing(tmp_path):
     with pytest.raises(SourceError, match="no Parquet file"):
         open_parts(str(tmp_path / "none*"))
     assert run(tmp_path / "none*.parquet", "-t", "y", "-o", tmp_path / "m").exit_code == 2
+
+
+def write_csv(frame: pd.DataFrame, folder, num: int = 4, **how):
+    folder.mkdir(exist_ok=True)
+    for index, rows in enumerate(np.array_split(np.arange(len(frame)), num)):
+        frame.iloc[rows].to_csv(folder / f"part-{index}.csv", index=False, **how)
+    return folder
+
+
+@pytest.fixture
+def short_ranges(monkeypatch):
+    """Ranges of lines are of some thousand bytes."""
+    monkeypatch.setattr(text_parts.line_ranges, "__defaults__", (20_000,))
+
+
+def quoted(num_rows: int = 3000) -> pd.DataFrame:
+    """With texts of several lines, separators and quotes."""
+    frame = made_up(num_rows)
+    frame["note"] = np.where(frame.index % 3 == 0, 'a "b", c\nd', "plain")
+    return frame
+
+
+def test_ranges_of_lines_are_the_file(tmp_path, short_ranges):
+    frame = quoted()
+    path = write_csv(frame, tmp_path / "t", 1) / "part-0.csv"
+    parts = table_parts(path)
+    assert len(parts.parts) > 8
+    assert parts.num_rows == 3000
+    rows = pd.concat([look.frame_of(batch).assign(first=row) for _, row, batch in parts.read()], ignore_index=True)
+    pd.testing.assert_frame_equal(rows.drop(columns="first"), read_table(str(path)), check_dtype=False)
+    starts = rows.index[rows["first"].diff() != 0]
+    assert starts.tolist() == rows.loc[starts, "first"].tolist()
+    shuffled = [where for _, where, _ in parts.read(np.random.default_rng(0))]
+    assert shuffled != sorted(shuffled)
+
+
+@pytest.mark.parametrize("how", [{}, {"sep": ";", "decimal": ","}, {"encoding": "utf-16"}, {"lineterminator": "\r\n"}])
+def test_text_files_are_planned_as_a_table_in_memory_is(tmp_path, how, few_kept, short_ranges):
+    frame = quoted()
+    folder = write_csv(frame, tmp_path / "t", **how)
+    in_memory = read_or_look(str(folder), False, None, None, False)
+    found = open_table(str(folder), False).plan(["y"], look.Told())
+    expected = plan_table(in_memory, ["y"])
+    assert {column.name: column.kind for column in found.columns} == {"a": "number", "town": "category"} | {
+        "gap": "number",
+        "note": "category",
+    }
+    assert found.left_out == expected.left_out == {"number": look.LeftOut.ID_COUNT}
+    assert found.spellings == expected.spellings
+    for own, other in zip(found.columns, expected.columns, strict=True):
+        assert own.categories == other.categories
+        assert own.is_missing_marked == other.is_missing_marked
+        assert own.summary["missing"] == other.summary["missing"]
+    if "decimal" not in how:
+        assert found.columns[0].summary["quantiles"][::6] == expected.columns[0].summary["quantiles"][::6]
+
+
+def test_a_large_csv_is_read_in_batches(tmp_path, monkeypatch, short_ranges):
+    path, output = write_csv(made_up(1000), tmp_path / "t", 1) / "part-0.csv", tmp_path / "model"
+    assert isinstance(read_or_look(str(path), None, None, None, False), pd.DataFrame)
+    monkeypatch.setattr(streamed, "MAX_FILE_BYTES", 1000)
+    assert isinstance(read_or_look(str(path), False, None, None, False), pd.DataFrame)
+    by_itself = run(path, "-t", "y", "-o", output, "--json", "--drop", "number")
+    assert by_itself.exit_code == 0, by_itself.stderr
+    assert "1,000 rows are read in batches" in by_itself.stderr
+    assert json.loads(by_itself.stdout)["inputs"] == {"a": "number", "town": "category", "gap": "number"}
+
+
+def test_many_text_files_are_fitted_as_parquet_files_are(tmp_path, monkeypatch):
+    """Of the same rows in the same order: nothing is lost between a number and its text."""
+    frame = made_up(1200)
+    sources = write_csv(frame, tmp_path / "texts") / "*.csv", write(frame, tmp_path / "files")
+    own, other = (TableModel(tiny(**BRIEF)).fit(source, "y").predict(frame.head(50)) for source in map(str, sources))
+    pd.testing.assert_frame_equal(own, other, rtol=1e-3)
+    monkeypatch.setattr(streamed, "MAX_TABLE_ROWS", 1000)
+    assert isinstance(read_or_look(str(sources[0]), None, None, None, False), look.LookedTable)
+    assert isinstance(read_or_look(str(sources[0]), False, None, None, False), pd.DataFrame)
+
+
+def test_what_is_wrong_with_text_files_is_named_and_nothing_written(tmp_path, short_ranges):
+    frame, output = made_up(), tmp_path / "model"
+    folder = write_csv(frame, tmp_path / "t")
+    path = folder / "part-2.csv"
+    lines = path.read_text().splitlines()
+
+    def changed(row, line):
+        return [*lines[:row], line, *lines[row + 1 :]]
+
+    for wrong, told in (
+        ([], "part-2.csv is empty"),
+        (changed(0, lines[0].replace("gap", "hole")), "part-2.csv has no column 'gap', which"),
+        (changed(700, lines[700] + ",1,2,3"), "part-2.csv is not a CSV that can be read"),
+        (changed(700, lines[700] + ",1"), "part-2.csv: row 700 has 6 cells, and the header has 5"),
+        (changed(700, "wrong" + lines[700][lines[700].index(",") :]), "Column 'a'"),
+        (changed(700, lines[700] + '"' + "\n".join(lines[:9]) + '"'), "part-2.csv"),
+    ):
+        path.write_text("\n".join(wrong))
+        result = run(folder, "-t", "y", "-o", output, "--stream")
+        assert result.exit_code == 2, result.stderr
+        assert "part-2.csv" in result.stderr
+        assert told in result.stderr
+        assert "Column" not in told or "row 700" in result.stderr
+        assert sorted(own.name for own in tmp_path.iterdir()) == ["t"]
+    frame.to_parquet(folder / "one.parquet")
+    mixed = run(folder / "*", "-t", "y", "-o", output, "--stream")
+    assert mixed.exit_code == 2
+    assert "Give files of one kind" in mixed.stderr
+    assert "read once" in run("-", "-t", "y", "-o", output, "--stream").stderr
+    with pytest.raises(SourceError, match=r"part-0\.csv is not a Parquet file.*TableModel"):
+        tiny().fit(folder / "part-0.csv", "y")
+
+
+def test_rows_cut_short_are_dropped_and_told(tmp_path):
+    path = write_csv(made_up(1000), tmp_path / "t", 1) / "part-0.csv"
+    path.write_text(path.read_text()[:-30])
+    said = []
+    TableModel(tiny(**BRIEF)).fit(path, "y", say=lambda message: said.append(str(message)))
+    assert any("Dropped: 1 row" in text for text in said)
+
+
+def test_a_file_cut_short_during_the_fit_is_named_and_no_model_written(tmp_path, monkeypatch):
+    folder, output = write(made_up(1200), tmp_path / "t"), tmp_path / "model"
+    path, scan = folder / "part-2.parquet", streamed.scan_batches
+
+    def then_cut(*arguments):
+        found = scan(*arguments)
+        path.write_bytes(path.read_bytes()[:1000])
+        return found
+
+    monkeypatch.setattr(streamed, "scan_batches", then_cut)
+    result = run(folder, "-t", "y", "-o", output, "--stream")
+    assert result.exit_code == 2, result.stderr
+    assert "part-2.parquet cannot be read" in result.stderr
+    assert sorted(own.name for own in tmp_path.iterdir()) == ["t"]

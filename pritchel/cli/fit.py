@@ -47,7 +47,7 @@ def fit(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="CSV (also .gz), Parquet, 'folder/*.parquet' in quotes, a folder, or - for CSV on stdin.",
+            help="CSV (also .gz), Parquet, 'folder/*.csv' or '*.parquet' in quotes, a folder, or - for CSV on stdin.",
         ),
     ],
     target: Annotated[list[str], typer.Option("--target", "-t", help="Column to predict; give it again for several.")],
@@ -97,8 +97,8 @@ def fit(
         bool | None,
         typer.Option(
             "--stream/--no-stream",
-            help="Read Parquet in batches, so that it need not fit into memory. [default: several files of more than "
-            "200,000 rows in all]",
+            help="Read the table in batches, so that it need not fit into memory. [default: for a file of more than "
+            "1 GB, and several of more than 200,000 rows in all]",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes the split, the fit and every prediction.")] = 0,

@@ -7,6 +7,7 @@ import glob
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,11 +69,41 @@ def _batches(part: Part) -> Iterator[tuple[str, int, Any]]:
         raise SourceError(f"{part.name} cannot be read beyond row {row}: {error}. Mend it or leave it out.") from None
 
 
+@contextmanager
+def _engine_errors(what: str) -> Iterator[None]:
+    """Whatever another engine raises as a `SourceError`, in the words of what went wrong first."""
+    try:
+        yield
+    except (SourceError, MemoryError):
+        raise
+    except Exception as error:
+        first: BaseException = error
+        while (before := getattr(first, "cause", None) or first.__cause__) is not None:
+            first = before
+        told = f"{type(first).__name__}: {first}".strip().rstrip(".")
+        raise SourceError(f"{what}: {told}. Mend it or leave it out.") from error
+
+
+def _engine_part(name: str, read: Callable[[], Iterator[Any]]) -> Part:
+    """A part that another engine reads."""
+
+    def guarded() -> Iterator[Any]:
+        with _engine_errors(f"{name} cannot be read"):
+            yield from read()
+
+    return Part(name, guarded)
+
+
 def is_table_source(source: Any) -> bool:
     """Whether it is a path, or a table that another engine reads when asked."""
+    return is_path(source) or _engine(source) is not None
+
+
+def is_path(source: Any) -> bool:
+    """Whether it is a path or a pattern, or several."""
     if isinstance(source, (list, tuple)):
         return len(source) > 0 and all(isinstance(path, (str, os.PathLike)) for path in source)
-    return isinstance(source, (str, os.PathLike)) or _engine(source) is not None
+    return isinstance(source, (str, os.PathLike))
 
 
 def open_parts(source: Any) -> Parts:
@@ -82,27 +113,29 @@ def open_parts(source: Any) -> Parts:
         import pyarrow  # noqa: F401
     except ImportError:
         raise SourceError("Reading a table in batches needs pyarrow: pip install 'pritchel[parquet]'.") from None
-    if isinstance(source, (str, os.PathLike, list, tuple)):
-        return _parquet_parts(parquet_files(source))
-    return _ENGINES[str(_engine(source))](source)
+    if is_path(source):
+        if not (files := files_of(source)):
+            raise SourceError(f"There is no Parquet file {source}.")
+        return _parquet_parts(files)
+    engine = str(_engine(source))
+    with _engine_errors(f"The {engine} table cannot be opened"):
+        return _ENGINES[engine](source)
 
 
-def parquet_files(source: Any) -> list[Path]:
-    """The Parquet files of a folder, a pattern, a path or several, by name; at least one."""
+def files_of(source: Any, suffixes: tuple[str, ...] = SUFFIXES) -> list[Path]:
+    """The files of a pattern, a path or several, and those of a folder whose names end so, by name."""
     found: list[Path] = []
     for place in source if isinstance(source, (list, tuple)) else [source]:
         path = Path(place)
         if path.is_dir():
-            found += sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+            found += sorted(file for file in path.rglob("*") if file.name.lower().endswith(suffixes) and file.is_file())
         else:
             found += [path] if path.exists() else [Path(name) for name in sorted(glob.glob(str(place), recursive=True))]
-    if not found:
-        raise SourceError(f"There is no Parquet file {source}.")
     return found
 
 
 def _parquet_parts(files: Sequence[Path]) -> Parts:
-    """A part a row group; the files have the same columns, of the same kinds."""
+    """A part a row group; there is a file, and all have the same columns, of the same kinds."""
     import pyarrow.parquet as parquet
     from pyarrow import ArrowException
 
@@ -112,7 +145,8 @@ def _parquet_parts(files: Sequence[Path]) -> Parts:
             with parquet.ParquetFile(path) as file:
                 metadata, schema = file.metadata, file.schema_arrow
         except (ArrowException, OSError) as error:
-            raise SourceError(f"{path} is not a Parquet file that can be read: {error}") from None
+            other = "" if path.suffix.lower() in SUFFIXES else " TableModel, and pritchel fit, read CSV."
+            raise SourceError(f"{path} is not a Parquet file that can be read: {error}{other}") from None
         first = (path, schema) if first is None else first
         _require_same(*first, path, schema)
         row = 0
@@ -154,15 +188,21 @@ def _require_same(first: Path, known: Any, path: Path, schema: Any) -> None:
             raise SourceError(
                 f"{path} has no column {name!r}, which {first} has. All files must have the same columns."
             )
-        own, other = kind_of(schema.field(name).type), kind_of(known.field(name).type)
-        if own != other and "nothing" not in (own, other):
-            raise SourceError(
-                f"{path}: column {name!r} holds {own}; in {first} it holds {other}. Mend it, or leave the file out."
-            )
+    _require_same_kinds(str(first), known, str(path), schema)
     for name in schema.names:
         if name not in known.names:
             raise SourceError(
                 f"{path} has a column {name!r}, which {first} has not. All files must have the same columns."
+            )
+
+
+def _require_same_kinds(first: str, known: Any, name: str, schema: Any) -> None:
+    """Refuse columns that hold something else than those of the same names in the first."""
+    for column in (column for column in known.names if column in schema.names):
+        own, other = kind_of(schema.field(column).type), kind_of(known.field(column).type)
+        if own != other and "nothing" not in (own, other):
+            raise SourceError(
+                f"{name}: column {column!r} holds {own}; in {first} it holds {other}. Mend it, or leave the file out."
             )
 
 
@@ -180,14 +220,18 @@ def _engine(source: Any) -> str | None:
 def _dataset_parts(dataset: Any) -> Parts:
     """A part a fragment of a pyarrow dataset."""
     schema = dataset.schema
+    few = {"batch_size": BATCH_ROWS, "batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
 
-    def reader(fragment: Any) -> Callable[[], Iterator[Any]]:
-        few = {"batch_size": BATCH_ROWS, "batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
-        return lambda: fragment.to_batches(schema=schema, **few)
+    def part(fragment: Any) -> Part:
+        name = str(getattr(fragment, "path", "") or "the dataset")
 
-    fragments = list(dataset.get_fragments())
-    parts = tuple(Part(str(getattr(own, "path", "") or "the dataset"), reader(own)) for own in fragments)
-    return Parts(tuple(schema.names), parts)
+        def read() -> Iterator[Any]:
+            _require_same_kinds("the dataset", schema, name, fragment.physical_schema)
+            yield from fragment.to_batches(schema=schema, **few)
+
+        return Part(name, read)
+
+    return Parts(tuple(schema.names), tuple(map(part, dataset.get_fragments())))
 
 
 def _polars_parts(frame: Any) -> Parts:
@@ -204,7 +248,7 @@ def _polars_parts(frame: Any) -> Parts:
                 return
             yield from piece.to_arrow().to_batches()
 
-    return Parts(tuple(frame.collect_schema().names()), (Part("the lazy frame", read),))
+    return Parts(tuple(frame.collect_schema().names()), (_engine_part("the lazy frame", read),))
 
 
 def _dask_parts(frame: Any) -> Parts:
@@ -214,18 +258,23 @@ def _dask_parts(frame: Any) -> Parts:
     def reader(index: int) -> Callable[[], Iterator[Any]]:
         return lambda: iter(Table.from_pandas(frame.get_partition(index).compute(), preserve_index=False).to_batches())
 
-    parts = tuple(Part(f"partition {index}", reader(index)) for index in range(frame.npartitions))
+    parts = tuple(_engine_part(f"partition {index}", reader(index)) for index in range(frame.npartitions))
     return Parts(tuple(map(str, frame.columns)), parts)
 
 
 def _ray_parts(dataset: Any) -> Parts:
-    """One part: the blocks as they come."""
+    """One part: the blocks in their order, which Ray would otherwise let tasks change from pass to pass."""
+    own = type(dataset).copy(dataset, _deep_copy=True)
+    own.context.execution_options.preserve_order = True
 
     def read() -> Iterator[Any]:
-        for table in dataset.iter_batches(batch_size=BATCH_ROWS, batch_format="pyarrow"):
+        for table in own.iter_batches(batch_size=BATCH_ROWS, batch_format="pyarrow"):
             yield from table.to_batches()
 
-    return Parts(tuple(dataset.schema().names), (Part("the Ray dataset", read),))
+    schema = own.schema()
+    if schema is None:
+        raise SourceError("The Ray dataset has no columns: nothing was read into it.")
+    return Parts(tuple(schema.names), (_engine_part("the Ray dataset", read),))
 
 
 _ENGINES = {"pyarrow": _dataset_parts, "polars": _polars_parts, "dask": _dask_parts, "ray": _ray_parts}

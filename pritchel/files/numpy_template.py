@@ -29,20 +29,29 @@ def encode(columns):
         raise ValueError("missing column(s): " + ", ".join(absent))
     numbers, marks, categories = [], [], []
     for column in SPEC["columns"]:
-        cells = [_cell(value) for value in columns[column["name"]]]
+        values = columns[column["name"]]
         if column["kind"] == "category":
+            cells = [_cell(value) for value in values]
             known = {{_key(text): text for text in reversed(column["categories"])}}
             known.update({{text: text for text in column["categories"]}})
             texts = [column["missing"] if cell is None else _text(cell) for cell in cells]
             texts = np.asarray([known.get(text, known.get(_key(text))) for text in texts], dtype=object)
             categories += [texts == category for category in column["categories"]]
             continue
-        floats = np.asarray([_number(cell, column) for cell in cells], float)
+        floats = _floats(values, column)
         is_missing = np.isnan(floats)
         numbers.append(np.where(is_missing, column["fill"], floats))
         if column["is_missing_marked"]:
             marks.append(is_missing)
     return np.column_stack(numbers + marks + categories).astype(float)
+
+
+def _floats(values, column):
+    """A column of numbers, NaN where one is missing; an array of them is taken as it is."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
+        floats = values.astype(float)
+        return np.where(np.isin(floats, SPEC["missing_numbers"]), np.nan, floats)
+    return np.asarray([_number(_cell(value), column) for value in values], float)
 
 
 def _cell(value):

@@ -20,6 +20,7 @@ MISSING_WORDS = frozenset(
 DATE_SHAPE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d{2})"
 WHOLE_FLOAT = re.compile(r"([+-]?\d+)\.0+")
 MAX_NAMES = 12
+PLACES = "pritchel: places"  # the name of an index that says where each row is from
 
 
 def column_of(frame: pd.DataFrame, name: str, na_values: Collection[str] = ()) -> pd.Series:
@@ -71,8 +72,8 @@ def numbers(values: pd.Series, spelling: Spelling = "plain", first_row: int = 0)
     if is_wrong.any():
         where = int(np.flatnonzero(is_wrong)[0])
         raise TableError(
-            f"Column {values.name!r} must hold numbers; row {first_row + where + 1} is {values.iloc[where]!r}. Mend "
-            "it, or say with {option} that this means missing.",
+            f"Column {values.name!r} must hold numbers; {row_name(values, where, first_row)} is "
+            f"{values.iloc[where]!r}. Mend it, or say with {{option}} that this means missing.",
             "na_values",
             values.iloc[where],
         )
@@ -80,8 +81,14 @@ def numbers(values: pd.Series, spelling: Spelling = "plain", first_row: int = 0)
     if is_large.any():
         where = int(np.flatnonzero(is_large)[0])
         what = "infinite" if np.isinf(found[where]) else f"{found[where]:g}, too large to compute with,"
-        raise TableError(f"Column {values.name!r} is {what} in row {first_row + where + 1}. Mend it or drop the row.")
+        place = row_name(values, where, first_row)
+        raise TableError(f"Column {values.name!r} is {what} in {place}. Mend it or drop the row.")
     return found
+
+
+def row_name(values: pd.Series, where: int, first_row: int = 0) -> str:
+    """What to call a row in a message: its place, where that is the index, or its number, from 1."""
+    return str(values.index[where]) if values.index.name == PLACES else f"row {first_row + where + 1}"
 
 
 def training_numbers(values: pd.Series, spelling: Spelling) -> np.ndarray:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from pritchel.checks import LARGEST
 from pritchel.data.parts import Parts, kind_of
-from pritchel.tables.cells import column_of, counted_texts, texts
+from pritchel.tables.cells import MISSING, PLACES, column_of, counted_texts, texts, typed
 from pritchel.tables.columns import Column, LeftOut, TablePlan, Told
 from pritchel.tables.layout import refuse_twice
 from pritchel.tables.messages import TableError
@@ -39,7 +40,9 @@ class LookedTable(NamedTuple):
         ids = {column.name for column in columns if self._counts_rows(column, told)}
         if ids and len(ids) < len(columns):
             columns = [column for column in columns if column.name not in ids]
-            plan = plan._replace(left_out=plan.left_out | dict.fromkeys(ids, LeftOut.ID_COUNT))
+            spellings = {name: own for name, own in plan.spellings.items() if name not in ids}
+            left_out = plan.left_out | dict.fromkeys(ids, LeftOut.ID_COUNT)
+            plan = plan._replace(left_out=left_out, spellings=spellings)
         return plan._replace(columns=tuple(columns))
 
     def labels(self, target: str, told: Told) -> list[str]:
@@ -58,14 +61,15 @@ class LookedTable(NamedTuple):
         return counted_texts(pd.Series(dict(found.most_common())))
 
     def _counted(self, column: Column, told: Told) -> Column:
-        missing = {"missing": self.num_missing[column.name]}
+        words = {word: self.counts.get(column.name, {}).get(word, 0) for word in told.na_values}
+        missing = {"missing": self.num_missing[column.name] + sum(words.values())}
         if column.kind == "number":
             return column._replace(summary=column.summary | missing)
         if column.name not in self.counts:
             return column
         counts = self._texts(column.name, told)
         if missing["missing"]:
-            counts[texts(pd.Series([None], dtype=object)).iloc[0]] = missing["missing"]
+            counts[MISSING] = missing["missing"]
         counts = dict(sorted(counts.items(), key=lambda item: -item[1]))
         kept = list(counts)[:MAX_CATEGORIES]
         summary = missing | {"distinct": len(counts), "counts": {value: counts[value] for value in kept[:10]}}
@@ -75,7 +79,7 @@ class LookedTable(NamedTuple):
         """Whether whole numbers run from the first row to the last, as far as can be seen."""
         if column.kind != "number" or column.name in (*told.keep, *told.number):
             return False
-        values: Any = self.sample[column.name]
+        values: Any = typed(column_of(self.sample, column.name, told.na_values), "plain")
         if not pd.api.types.is_integer_dtype(values) or self.num_rows < 2 * MIN_ROWS:
             return False
         return int(values.max()) - int(values.min()) + 1 == self.num_rows and values.nunique() > 0.99 * len(values)
@@ -85,8 +89,8 @@ def look_through(parts: Parts, on_rows: Callable[[int], None] | None = None) -> 
     """Read all rows once. `on_rows` is told how many there were so far."""
     refuse_twice(list(parts.names), "the table")
     look = _Look(max(min(MAX_ROWS, MAX_CELLS // max(len(parts.names), 1)), MIN_ROWS))
-    for where, _, batch in parts.read():
-        look.add(where, batch)
+    for where, row, batch in parts.read():
+        look.add(where, row, batch)
         if on_rows is not None:
             on_rows(look.num_rows)
     if look.num_rows == 0:
@@ -112,11 +116,14 @@ class _Look:
         self.counts: dict[str, Counter[str]] = {}
         self.num_missing: Counter[str] = Counter()
         self.uncounted: set[str] = set()
+        self.words: set[str] = set()  # columns of texts that spell no numbers
+        self.places: list[tuple[str, int, int]] = []  # of batches: the part, the row there, and the row of all
 
-    def add(self, where: str, batch: Any) -> None:
+    def add(self, where: str, first_row: int, batch: Any) -> None:
         """Take a batch in."""
         if batch.num_rows == 0:
             return
+        self.places.append((where, first_row, self.num_rows))
         frame: Any = frame_of(batch)
         frame.index = pd.RangeIndex(self.num_rows, self.num_rows + len(frame))
         self.num_rows += len(frame)
@@ -125,20 +132,27 @@ class _Look:
         if sum(len(own) for own, _ in self.drawn) > 2 * self.most:
             self._thin()
         for name in frame.columns:
-            column = batch.column(name)
-            self.num_missing[name] += column.null_count
-            if column.null_count and (name, None) not in self.witnesses:
-                self.witnesses[name, None] = frame[frame[name].isna().to_numpy()].head(1)
-            if kind_of(column.type) == "numbers":
-                self._numbers(name, frame)
-            elif kind_of(column.type) == "texts" and name not in self.uncounted:
+            column, kind = batch.column(name), kind_of(batch.column(name).type)
+            cells = column_of(frame, name) if kind == "texts" else frame[name]
+            is_missing = cells.isna().to_numpy()
+            self.num_missing[name] += int(is_missing.sum())
+            if is_missing.any() and (name, None) not in self.witnesses:
+                self.witnesses[name, None] = frame[is_missing].head(1)
+            if kind == "numbers":
+                self._numbers(name, frame[name].to_numpy(float, na_value=np.nan), frame)
+            elif kind == "texts":
+                self._numbers(name, self._spelled(name, cells), frame)
                 self._texts(name, column, frame)
 
     def sample(self) -> pd.DataFrame:
-        """All that was kept, as one table in its order, each row once."""
+        """All that was kept, as one table in its order, each row once and known by its place."""
         self._thin()
         kept: Any = pd.concat([self.drawn[0][1], *self.witnesses.values()])
-        return kept[~kept.index.duplicated()].sort_index().reset_index(drop=True)
+        kept = kept[~kept.index.duplicated()].sort_index()
+        batches = np.searchsorted([first for _, _, first in self.places], kept.index, side="right") - 1
+        found = [(self.places[batch], row) for batch, row in zip(batches, kept.index, strict=True)]
+        names = [f"row {own + row - first + 1} of {where}" for (where, own, first), row in found]
+        return kept.set_axis(pd.Index(names, dtype=object, name=PLACES), axis=0)
 
     def _thin(self) -> None:
         keys = np.concatenate([own for own, _ in self.drawn])
@@ -148,8 +162,17 @@ class _Look:
             frame, keys = frame[keys < self.limit], keys[keys < self.limit]
         self.drawn = [(keys, frame)]
 
-    def _numbers(self, name: str, frame: Any) -> None:
-        values = frame[name].to_numpy(float, na_value=np.nan)
+    def _spelled(self, name: str, cells: pd.Series) -> np.ndarray:
+        """The numbers of a column of texts, which is not looked at again once a batch of it has none."""
+        if name in self.words:
+            return np.full(len(cells), np.nan)
+        found: Any = pd.to_numeric(cells, errors="coerce")
+        values = found.to_numpy(float, na_value=np.nan)
+        if np.isnan(values).all() and cells.notna().any():
+            self.words.add(name)
+        return np.where(np.abs(values) <= LARGEST, values, np.nan)
+
+    def _numbers(self, name: str, values: np.ndarray, frame: Any) -> None:
         if np.isnan(values).all():
             return
         low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
@@ -160,6 +183,8 @@ class _Look:
         self.ends[name] = (min(least, values[low]), max(most, values[high]))
 
     def _texts(self, name: str, column: Any, frame: Any) -> None:
+        if name in self.uncounted:
+            return
         counts = self.counts.setdefault(name, Counter())
         found = column.value_counts()
         values, numbers = (found.field(part).to_pylist() for part in ("values", "counts"))

@@ -161,8 +161,9 @@ class TableModel(FittedTable, BaseEstimator):
     def fit(self, frame: Any, target: str | Sequence[str], *, say: Callable[[Message], Any] | None = None) -> Self:
         """Fit to a table that has the target, or several; rows without it are dropped.
 
-        A data frame; or, read in batches, Parquet files (a folder, a pattern, a list), a pyarrow dataset, a polars
-        lazy frame, a Dask data frame or a Ray dataset. `say` is told how it is taken; `say=print` shows that.
+        A data frame; or, read in batches, Parquet or CSV files (a path, a folder, a pattern, a list), a pyarrow
+        dataset, a polars lazy frame, a Dask data frame or a Ray dataset. `say` is told how it is taken; `say=print`
+        shows that.
         """
         targets, told, holdout = names_of(target), Told.by(self), self._holdout()
         tell = say or (lambda message: None)

@@ -185,10 +185,10 @@ def _holds_numbers(values: pd.Series, spelling: Spelling, told: Told) -> bool:
     share = share_of_numbers(values, spelling)
     if MOSTLY < share < 1:
         where = int(np.flatnonzero(~cells.is_number(values, spelling) & np.asarray(values.notna()))[0])
-        cell = values.iloc[where]
+        cell, row = values.iloc[where], cells.row_name(values, where)
         raise TableError(
-            f"Column {values.name!r} holds numbers, but row {where + 1} is {cell!r}. Mend it, or say with {{option}} "
-            "that this means missing.",
+            f"Column {values.name!r} holds numbers, but {row} is {cell!r}. Mend it, or say with {{option}} that this "
+            "means missing.",
             "na_values",
             cell,
         )

@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,16 @@ def iter_table(
     if source != "-" and not Path(source).exists():
         raise TableError(f"There is no file {source}.")
     is_parquet = source != "-" and Path(source).suffix.lower() in (".parquet", ".pq")
-    pieces = _iter_parquet(source, chunk_rows) if is_parquet else _iter_csv(source, sep, encoding, chunk_rows)
-    try:
-        for piece in pieces:
+    with errors_of(source):
+        for piece in _iter_parquet(source, chunk_rows) if is_parquet else _iter_csv(source, sep, encoding, chunk_rows):
             yield named(piece, source)
+
+
+@contextmanager
+def errors_of(source: str) -> Iterator[None]:
+    """Whatever goes wrong with a file while it is read as a `TableError` that names it."""
+    try:
+        yield
     except TableError:
         raise
     except pd.errors.EmptyDataError:
@@ -81,27 +87,38 @@ def _in_words(text: str) -> str:
     return f"{text.removeprefix('Error tokenizing data. C error: ').strip().rstrip('.')}."
 
 
+def read_layout(where: Any, source: str, sep: str | None, encoding: str | None) -> Layout:
+    """How the text at a path, or of an open file, is laid out; it has a header."""
+    with get_handle(where, "rb", compression="infer", is_text=False) as handles:
+        head: Any = handles.handle
+        layout = layout_of(head.read(HEAD_BYTES), source, sep, encoding)
+    if not layout.names:
+        raise TableError(f"{source} is empty.")
+    return layout
+
+
 def _iter_csv(source: str, sep: str | None, encoding: str | None, chunk_rows: int | None) -> Iterator[pd.DataFrame]:
     with nullcontext(source) if source != "-" and Path(source).is_file() else _spooled(source) as where:
-        with get_handle(where, "rb", compression="infer", is_text=False) as handles:
-            head: Any = handles.handle
-            layout = layout_of(head.read(HEAD_BYTES), source, sep, encoding)
-        if not layout.names:
-            raise TableError(f"{source} is empty.")
+        layout = read_layout(where, source, sep, encoding)
         if not isinstance(where, str):
             where.seek(0)
         whole = 0 if chunk_rows is not None or not isinstance(where, str) else Path(where).stat().st_size
         require_room(READ_BYTES + BYTES_PER_BYTE * whole, f"to read {source}")
-        start = 0
-        with pd.read_csv(where, **_options(layout)) as file:
-            piece = _next_piece(file, None if chunk_rows is None else chunk_rows + 1).iloc[
-                1:
-            ]  # the first is the header
-            while start == 0 or len(piece):
-                piece.index = pd.RangeIndex(start, start + len(piece))
-                yield _checked(piece, layout, source)
-                start += max(len(piece), 1)
-                piece = _next_piece(file, chunk_rows)
+        yield from text_pieces(where, layout, source, chunk_rows)
+
+
+def text_pieces(
+    where: Any, layout: Layout, source: str, chunk_rows: int | None, has_header: bool = True, first_row: int = 0
+) -> Iterator[pd.DataFrame]:
+    """The rows of a text at a path, or of an open file, in pieces of texts; at least one piece."""
+    start, num_headers = first_row, int(has_header)
+    with pd.read_csv(where, **_options(layout)) as file:
+        piece = _next_piece(file, None if chunk_rows is None else chunk_rows + num_headers).iloc[num_headers:]
+        while start == first_row or len(piece):
+            piece.index = pd.RangeIndex(start, start + len(piece))
+            yield _checked(piece, layout, source)
+            start += max(len(piece), 1)
+            piece = _next_piece(file, chunk_rows)
 
 
 def _options(layout: Layout) -> dict[str, Any]:

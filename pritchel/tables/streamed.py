@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pritchel import checks
-from pritchel.data.parts import Parts, open_parts
+from pritchel.data.parts import Parts
 from pritchel.estimators.batches import Batch
 from pritchel.estimators.progress import reading_display
 from pritchel.estimators.scanned import ScannedBatches, scan_batches
@@ -24,9 +24,11 @@ from pritchel.tables.look import LookedTable, frame_of, look_through
 from pritchel.tables.messages import Message, TableError, told_if_long
 from pritchel.tables.read import named, read_table
 from pritchel.tables.scoring import score
+from pritchel.tables.text_parts import table_parts
 from pritchel.tables.training import TrainingTable, asks_for_classes, new_estimator, row_weights
 
 MAX_TABLE_ROWS = 200_000  # of several files that are read into memory
+MAX_FILE_BYTES = 1 << 30  # of one
 
 
 class EncodedBatches:
@@ -79,12 +81,18 @@ class Outcome(NamedTuple):
 def read_or_look(
     source: str, in_batches: bool | None, sep: str | None, encoding: str | None, progress: Any
 ) -> pd.DataFrame | LookedTable:
-    """A file in memory; several Parquet files, as a folder or a pattern, in memory if they have few rows, else looked
-    through, to be read in batches. `in_batches` says which, if it is said."""
-    is_one = source == "-" or Path(source).is_file() or not (Path(source).is_dir() or glob.has_magic(source))
-    if is_one and not in_batches:
+    """A file in memory, unless it is large; several, as a folder or a pattern, in memory if they have few rows; else
+    looked through, to be read in batches. `in_batches` says which, if it is said."""
+    path = Path(source)
+    if source == "-" and in_batches:
+        raise TableError("{option}: standard input can be read once, and batches are read many times.", "stream")
+    is_one = source == "-" or path.is_file() or not (path.is_dir() or glob.has_magic(source))
+    is_large = is_one and path.is_file() and path.stat().st_size > MAX_FILE_BYTES
+    if is_one and not (in_batches or (in_batches is None and is_large)):
         return read_table(source, sep, encoding)
-    parts = open_parts(source)
+    parts = table_parts(source, sep, encoding)
+    if is_one:
+        return open_table(parts, progress)
     if in_batches or (in_batches is None and (parts.num_rows or 0) > MAX_TABLE_ROWS):
         return open_table(parts, progress)
     frames = [frame_of(batch) for _, _, batch in parts.read()]
@@ -97,7 +105,7 @@ def open_table(source: Any, progress: Any) -> LookedTable:
     """A source of rows, looked through once."""
     if isinstance(source, LookedTable):
         return source
-    parts = source if isinstance(source, Parts) else open_parts(source)
+    parts = source if isinstance(source, Parts) else table_parts(source)
     with reading_display(progress, parts.num_rows) as on_rows:
         return look_through(parts, on_rows)
 
