@@ -7,20 +7,17 @@ but $p(\ln\tau_k)$ differs from a horseshoe, which is the limit $\pi \to 0$ with
 scale.
 
 Summed over $z_k$ that is a density, which samplers take: with $c_b$ the density of the log of a $C^+(0, b)$ value,
-
-$$p(\nu_k) = \pi\,c_s(\nu_k) + (1 - \pi)\,c_\epsilon(\nu_k), \qquad \nu_k = \ln\tau_k .$$
+$p(\nu_k) = \pi\,c_s(\nu_k) + (1 - \pi)\,c_\epsilon(\nu_k)$ for $\nu_k = \ln\tau_k$.
 
 The bound needs $E[\ln p(\nu_k)]$ under $q(\nu_k) = N(m, \sigma^2)$. Exactly, it is an integral over one variable, taken
-by quadrature. In closed form it is bounded from below with $q(z_k) = \mathrm{Bernoulli}(r_k)$ beside $q(\nu_k)$,
-
-$$E[\ln p(\nu_k, z_k)] + H[q(z_k)] = r_k (\ln\pi + E \ln c_s) + (1 - r_k)(\ln(1 - \pi) + E \ln c_\epsilon) + H[r_k],$$
-
+by quadrature. In closed form it is bounded from below with $q(z_k) = \mathrm{Bernoulli}(r_k)$ beside $q(\nu_k)$ by
+$r_k (\ln\pi + E\ln c_s) + (1 - r_k)(\ln(1 - \pi) + E\ln c_\epsilon) + H[r_k]$,
 which is largest at $r_k = \mathrm{sigmoid}(\mathrm{logit}\,\pi + E\ln c_s - E\ln c_\epsilon)$, and there is
 $\ln(\pi e^{E\ln c_s} + (1 - \pi) e^{E\ln c_\epsilon})$: the variable leaves as the half-Cauchy's auxiliary does, whose
 bound stands for $E\ln c_b$.
 
-Given its scale a unit is in with probability $P(z_k = 1 \mid \nu_k) =
-\mathrm{sigmoid}(\mathrm{logit}\,\pi + \ln c_s(\nu_k) - \ln c_\epsilon(\nu_k))$, half where
+Given its scale a unit is in with probability
+$P(z_k = 1 \mid \nu_k) = \mathrm{sigmoid}(\mathrm{logit}\,\pi + \ln c_s(\nu_k) - \ln c_\epsilon(\nu_k))$, half where
 $\tau_k \approx \sqrt{\epsilon s (1 - \pi) / \pi}$; the mean of that over $q$ is what the pruning rule looks at.
 """
 
