@@ -10,6 +10,7 @@ between the comments that name this script is written anew from the figures.
 """
 
 import argparse
+import itertools
 import json
 import tempfile
 import textwrap
@@ -90,7 +91,7 @@ class Clock:
     def seconds_a_step(self) -> float:
         """The median over stretches between two states of a member: what else the machine does moves it little."""
         found = sorted((trial, step, at) for stage, trial, step, at in self.told if stage == "fitting")
-        ends = zip(found, found[1:], strict=False)
+        ends = itertools.pairwise(found)
         return float(np.median([(to[2] - at[2]) / (to[1] - at[1]) for at, to in ends if to[0] == at[0]]))
 
     def seconds_reading(self) -> float | None:

@@ -36,7 +36,7 @@ def losses_told(own: "Crew", kept: Path | None = None) -> Iterator[None]:
     except (ValueError, RuntimeError) as error:
         if isinstance(error, ProcessError) or not any(mark in str(error) for mark in LOST):
             raise
-        left = "Nothing is kept of it: a fit that has a checkpoint folder can go on."
+        left = "A fit that has a checkpoint folder goes on from what was kept there."
         if kept is not None and any(kept.glob("*.safetensors")):
             left = f"Its state is in {kept}: the same fit goes on from there (on the command line with --resume)."
         raise PeerLostError(f"{own.others()} gone: the fit cannot go on without it. {left}") from error
@@ -53,7 +53,7 @@ class Crew:
         self.asked = threading.Event()  # Ctrl-C, in this process
         self.stop = threading.Event()  # what all have agreed upon
         with _nothing_printed():  # gloo says that it is connected, on standard output
-            self.names = [data.decode() for data in self.gathered(f"{os.getpid()} on {platform.node()}".encode())]
+            self.names = [data.decode() for data in self.gathered(f"pid {os.getpid()} on {platform.node()}".encode())]
 
     def own_rows(self, num_rows: int) -> tuple[slice, int]:
         """Which of so many rows are this process's, and how many places it has for them: the same in all processes."""
@@ -104,8 +104,8 @@ class Crew:
 
     def others(self) -> str:
         """The other processes, as far as it is known which of them is meant, and the verb."""
-        rest = [f"process {index} ({name})" for index, name in enumerate(self.names) if index != self.index]
-        return f"{rest[0].capitalize()} is" if len(rest) == 1 else f"One of {', '.join(rest)} is"
+        rest = [f"{index} ({name})" for index, name in enumerate(self.names) if index != self.index]
+        return f"Process {rest[0]} is" if len(rest) == 1 else f"One of the processes {', '.join(rest)} is"
 
     @contextmanager
     def interrupts(self) -> Iterator[None]:

@@ -219,7 +219,7 @@ def _watched(started: Sequence[Started], where: Callable[[], str]) -> int:
     for own in started:
         _end(own.process)
     lost = min(seen or started, key=_blame)
-    text = f"Error: process {lost.number} of {len(started)} (counted from 0; number {lost.process.pid} of the system) "
+    text = f"Error: process {lost.number} of {len(started)} (counted from 0; pid {lost.process.pid}) "
     say(f"{text}{lost.how_it_ended()}: the fit cannot go on without it. {where()}")
     if words := lost.last_words():
         say(f"It had said: {words}")

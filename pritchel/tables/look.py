@@ -104,6 +104,18 @@ def frame_of(batch: Any) -> pd.DataFrame:
     return frame.drop(columns=[name for name in frame.columns if str(name).startswith("__index_level_")])
 
 
+def plain_numbers(column: Any) -> np.ndarray | None:
+    """A column of texts as floats, NaN where it has nothing, if all others are plain numbers: fast, and for most."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    filled = pc.if_else(pc.not_equal(column, ""), column, pa.scalar(None, column.type))
+    try:
+        return filled.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        return None
+
+
 class _Look:
     """What is kept of the batches so far."""
 
@@ -133,15 +145,17 @@ class _Look:
             self._thin()
         for name in frame.columns:
             column, kind = batch.column(name), kind_of(batch.column(name).type)
-            cells = column_of(frame, name) if kind == "texts" else frame[name]
-            is_missing = cells.isna().to_numpy()
+            values = plain_numbers(column) if kind == "texts" and name not in self.words else None
+            is_clean = kind != "texts" or values is not None
+            cells = frame[name] if is_clean else column_of(frame, name)
+            is_missing = np.asarray(cells.isna()) if values is None else np.isnan(values)
             self.num_missing[name] += int(is_missing.sum())
             if is_missing.any() and (name, None) not in self.witnesses:
                 self.witnesses[name, None] = frame[is_missing].head(1)
             if kind == "numbers":
                 self._numbers(name, frame[name].to_numpy(float, na_value=np.nan), frame)
             elif kind == "texts":
-                self._numbers(name, self._spelled(name, cells), frame)
+                self._numbers(name, self._spelled(name, cells) if values is None else values, frame)
                 self._texts(name, column, frame)
 
     def sample(self) -> pd.DataFrame:
@@ -170,9 +184,10 @@ class _Look:
         values = found.to_numpy(float, na_value=np.nan)
         if np.isnan(values).all() and cells.notna().any():
             self.words.add(name)
-        return np.where(np.abs(values) <= LARGEST, values, np.nan)
+        return values
 
     def _numbers(self, name: str, values: np.ndarray, frame: Any) -> None:
+        values = np.where(np.abs(values) <= LARGEST, values, np.nan)
         if np.isnan(values).all():
             return
         low, high = int(np.nanargmin(values)), int(np.nanargmax(values))

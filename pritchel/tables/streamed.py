@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pritchel import checks
-from pritchel.data.parts import Parts
+from pritchel.data.parts import Parts, kind_of
 from pritchel.estimators.batches import Batch
 from pritchel.estimators.progress import reading_display
 from pritchel.estimators.scanned import ScannedBatches, scan_batches
@@ -20,7 +20,7 @@ from pritchel.tables.cells import MAX_NAMES, as_known, column_of, texts
 from pritchel.tables.columns import TablePlan, Told
 from pritchel.tables.encode import encode_inputs, target_values
 from pritchel.tables.guesses import column_remarks, guess_table
-from pritchel.tables.look import LookedTable, frame_of, look_through
+from pritchel.tables.look import LookedTable, frame_of, look_through, plain_numbers
 from pritchel.tables.messages import Message, TableError, told_if_long
 from pritchel.tables.read import named, read_table
 from pritchel.tables.scoring import score
@@ -47,7 +47,7 @@ class EncodedBatches:
             if batch.num_rows == 0:
                 continue
             try:
-                frame = frame_of(batch)
+                frame = self._frame(batch)
                 values, is_known = self._targets(frame, row)
                 inputs = encode_inputs(self.plan, frame, row)
                 weights = None if self.told.weight is None else row_weights(frame, self.told)
@@ -58,6 +58,19 @@ class EncodedBatches:
             self.num_without_target += int((~is_known).sum())
             kept = None if weights is None else weights[is_known]
             yield Batch(where, None, inputs[is_known], values[is_known], kept, row)
+
+    def _frame(self, batch: Any) -> pd.DataFrame:
+        """A batch as a data frame, with texts that are plain numbers throughout as numbers, where those are wanted."""
+        frame = frame_of(batch)
+        wanted = {column.name for column in self.plan.numbers} | (
+            {*self.plan.targets} if self.labels is None else set()
+        )
+        for name in wanted & {*frame.columns}:
+            if kind_of(batch.column(name).type) != "texts" or self.plan.spelling(name) not in ("plain", "point"):
+                continue
+            if (values := plain_numbers(batch.column(name))) is not None:
+                frame[name] = values
+        return frame
 
     def _targets(self, frame: pd.DataFrame, first_row: int) -> tuple[np.ndarray, np.ndarray]:
         if self.labels is None:
