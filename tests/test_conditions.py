@@ -234,6 +234,7 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
     finding = shrinkage_map.find(records)
     claim = shrinkage_map.MEASURES["norms"].claim
     under = {title.removeprefix(f"{claim}: "): text for title, text in finding.under}
+    near, own, held = ("[{}; {}] with {}".format(*name.split("; ")) for name in (near, own, held))
     assert under["holds under"] == near
     assert under["no difference under"] == own, "1e-8 and 1e-13 are both zero"
     assert under["fails under"] == held
@@ -244,6 +245,8 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
         "by norms the claim holds under 1, fails under 1, no difference under 1 of 3 conditions" in under["decided by"]
     )
     assert under["decided by"].endswith("by the layer scale by 1; by the start of scales by 1")
+    moves = {choice: size for size, choice in shrinkage_map._moves(shrinkage_map.found_by_measure(records)["norms"])}
+    assert moves["the layer scale"] == pytest.approx(1 + np.log10(0.21 / 0.2))
     assert len(draw_shrinkage_map(records, tmp_path)) == 2
     writer = Records(tmp_path / "conditions.jsonl")
     for record in records:
@@ -314,7 +317,7 @@ def test_no_difference_is_a_verdict():
 
 
 def test_labels_are_merged():
-    assert merged(["a; x", "b; x", "a; y"]) == "a; x or y || b; x"
-    assert merged(["a; x", "b; x", "a; y", "b; y"]) == "a | b; x or y"
-    assert merged(["p", "q"]) == "p or q"
+    assert merged(["a; x", "b; x", "a; y"]) == "[a] with x or y, [b] with x"
+    assert merged(["a; x", "b; x", "a; y", "b; y"]) == "[a / b] with x or y"
+    assert merged(["p", "q"]) == "p, q"
     assert merged([]) == "no condition on record"

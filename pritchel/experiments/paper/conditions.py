@@ -185,10 +185,9 @@ def merged(labels: Sequence[str]) -> str:
     texts = []
     for last, befores in alike.items():
         shared = [before for before in befores if before]
-        text = " or ".join(last)
-        texts += [f"{' | '.join(shared)}; {text}"] if shared else []
-        texts += [text] if "" in befores else []
-    return " || ".join(texts) or "no condition on record"
+        texts += [f"[{' / '.join(shared)}] with {' or '.join(last)}"] if shared else []
+        texts += last if "" in befores else []
+    return ", ".join(texts) or "no condition on record"
 
 
 PLACES: dict[Verdict, str] = {
