@@ -272,6 +272,36 @@ def test_pairs_are_of_the_same_table_and_split():
     assert found.verdict == "holds"
 
 
+def test_a_condition_that_is_nothing_to_both_is_left_out():
+    """Norms are nothing to the factorized and the tied family; a structured fit is set against the same factorized."""
+    structured, factorized = families_map.COMPARISONS
+    names = [cell.name for cell in families_map.CELLS]
+    assert [cell.name for cell in structured.concerned(families_map.CELLS)] == names
+    left = [cell.name for cell in factorized.concerned(families_map.CELLS)]
+    assert [name for name in names if name not in left] == ["no unit norms"]
+    cell = shrinkage_map.alone("no unit norms", conditions.NEAR_ONE)
+    ours, others = shrinkage_map.MEASURES["norms"].keys(cell, "yacht", 0, False)
+    base = shrinkage_map.crossed(conditions.NEAR_ONE, "learned", conditions.STEPS)
+    assert others == base.key(shrinkage_map.FACTORIZED, "yacht", 0)
+    assert ours["options"]["family__unit_norm"] is False
+
+
+def test_what_a_difference_follows_is_named():
+    cells = [Cell(name, options={"z": name}, tables=("yacht", "boston"), num_splits=1) for name in "pq"]
+    claim = Comparison("a is better", "a less b,", {"family": "a"}, {"family": "b"}, ahead_by("ll"))
+    gains = {("p", "yacht"): 1.0, ("p", "boston"): -1.0, ("q", "yacht"): 1.1, ("q", "boston"): -0.8}
+    records = [
+        {"key": key, "result": {"ll": gain, "rmse": 1.0}}
+        for cell in cells
+        for data in cell.tables
+        for key, gain in zip(claim.keys(cell, data, 0, False), (gains[cell.name, data], 0.0), strict=True)
+    ]
+    under = dict(conditions.map_finding(records, cells, [claim], cells[0]).under)
+    assert under["a is better: decided by"] == (
+        "the table, by 2 from boston (-0.9) to yacht (+1.1); less by the condition, by 0.15 from p (+0) to q (+0.15)"
+    )
+
+
 def test_vmg_shares_the_noise_prior_and_nothing_else(tmp_path):
     """What a condition changes of reg-HS alone is set against the same fits of VMG."""
     keys = [key for key in load("low_data_map").trials(False) if key["family"] == "vmg"]
