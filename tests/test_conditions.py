@@ -242,6 +242,7 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
     finding = shrinkage_map.find(records)
     claim = shrinkage_map.MEASURES["norms"].claim
     under = {title.removeprefix(f"{claim}: "): text for title, text in finding.under}
+    near, own, held = ("[{}; {}] with {}".format(*name.split("; ")) for name in (near, own, held))
     assert under["holds under"] == near
     assert under["no difference under"] == own, "1e-8 and 1e-13 are both zero"
     assert under["fails under"] == held
@@ -252,6 +253,8 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
         "by norms the claim holds under 1, fails under 1, no difference under 1 of 3 conditions" in under["decided by"]
     )
     assert under["decided by"].endswith("by the layer scale by 1; by the start of scales by 1")
+    moves = {choice: size for size, choice in shrinkage_map._moves(shrinkage_map.found_by_measure(records)["norms"])}
+    assert moves["the layer scale"] == pytest.approx(1 + np.log10(0.21 / 0.2))
     assert len(draw_shrinkage_map(records, tmp_path)) == 2
     writer = Records(tmp_path / "conditions.jsonl")
     for record in records:
@@ -275,6 +278,36 @@ def test_pairs_are_of_the_same_table_and_split():
     assert sorted(found.pairs) == [("yacht", 0), ("yacht", 1)]
     assert found.interval == (1.0, 1.0, 1.0, 2)
     assert found.verdict == "holds"
+
+
+def test_a_condition_that_is_nothing_to_both_is_left_out():
+    """Norms are nothing to the factorized and the tied family; a structured fit is set against the same factorized."""
+    structured, factorized = families_map.COMPARISONS
+    names = [cell.name for cell in families_map.CELLS]
+    assert [cell.name for cell in structured.concerned(families_map.CELLS)] == names
+    left = [cell.name for cell in factorized.concerned(families_map.CELLS)]
+    assert [name for name in names if name not in left] == ["no unit norms"]
+    cell = shrinkage_map.alone("no unit norms", conditions.NEAR_ONE)
+    ours, others = shrinkage_map.MEASURES["norms"].keys(cell, "yacht", 0, False)
+    base = shrinkage_map.crossed(conditions.NEAR_ONE, "learned", conditions.STEPS)
+    assert others == base.key(shrinkage_map.FACTORIZED, "yacht", 0)
+    assert ours["options"]["family__unit_norm"] is False
+
+
+def test_what_a_difference_follows_is_named():
+    cells = [Cell(name, options={"z": name}, tables=("yacht", "boston"), num_splits=1) for name in "pq"]
+    claim = Comparison("a is better", "a less b,", {"family": "a"}, {"family": "b"}, ahead_by("ll"))
+    gains = {("p", "yacht"): 1.0, ("p", "boston"): -1.0, ("q", "yacht"): 1.1, ("q", "boston"): -0.8}
+    records = [
+        {"key": key, "result": {"ll": gain, "rmse": 1.0}}
+        for cell in cells
+        for data in cell.tables
+        for key, gain in zip(claim.keys(cell, data, 0, False), (gains[cell.name, data], 0.0), strict=True)
+    ]
+    under = dict(conditions.map_finding(records, cells, [claim], cells[0]).under)
+    assert under["a is better: decided by"] == (
+        "the table, by 2 from boston (-0.9) to yacht (+1.1); less by the condition, by 0.15 from p (+0) to q (+0.15)"
+    )
 
 
 def test_vmg_shares_the_noise_prior_and_nothing_else(tmp_path):
@@ -322,7 +355,7 @@ def test_no_difference_is_a_verdict():
 
 
 def test_labels_are_merged():
-    assert merged(["a; x", "b; x", "a; y"]) == "a; x or y || b; x"
-    assert merged(["a; x", "b; x", "a; y", "b; y"]) == "a | b; x or y"
-    assert merged(["p", "q"]) == "p or q"
+    assert merged(["a; x", "b; x", "a; y"]) == "[a] with x or y, [b] with x"
+    assert merged(["a; x", "b; x", "a; y", "b; y"]) == "[a / b] with x or y"
+    assert merged(["p", "q"]) == "p, q"
     assert merged([]) == "no condition on record"

@@ -79,6 +79,10 @@ class Comparison(NamedTuple):
     value: Callable[[dict[str, Any]], float]  # larger is better for the claim
     concerns: Callable[[Cell, Mapping[str, Any]], Cell] = lambda cell, method: cell  # what a method sees of a condition
 
+    def concerned(self, cells: Iterable[Cell]) -> list[Cell]:
+        """The conditions that are anything to either method."""
+        return [cell for cell in cells if cell in (self.concerns(cell, self.first), self.concerns(cell, self.second))]
+
     def keys(self, cell: Cell, data: str, split: int, quick: bool) -> tuple[Key, Key]:
         """The trials of both methods under a condition."""
         first, second = (
@@ -94,7 +98,7 @@ def cell_keys(cells: Sequence[Cell], comparisons: Iterable[Comparison], quick: b
     """
     placed = []
     for comparison in comparisons:
-        for rank, cell in enumerate(cells):
+        for rank, cell in enumerate(comparison.concerned(cells)):
             for data, split in cell.places(quick):
                 placed += [((split, rank), key) for key in comparison.keys(cell, data, split, quick)]
     ordered = {_text(key): key for _, key in sorted(placed, key=lambda pair: pair[0])}
@@ -133,7 +137,7 @@ def look_up_pairs(records: list[Record], cells: Iterable[Cell], comparison: Comp
     """Every condition of which at least one pair is on record."""
     results = {_text(record["key"]): record["result"] for record in records}
     found = []
-    for cell in cells:
+    for cell in comparison.concerned(cells):
         pairs = {}
         for quick in (False, True):
             for data, split in cell.places(quick):
@@ -185,10 +189,9 @@ def merged(labels: Sequence[str]) -> str:
     texts = []
     for last, befores in alike.items():
         shared = [before for before in befores if before]
-        text = " or ".join(last)
-        texts += [f"{' | '.join(shared)}; {text}"] if shared else []
-        texts += [text] if "" in befores else []
-    return " || ".join(texts) or "no condition on record"
+        texts += [f"[{' / '.join(shared)}] with {' or '.join(last)}"] if shared else []
+        texts += last if "" in befores else []
+    return ", ".join(texts) or "no condition on record"
 
 
 PLACES: dict[Verdict, str] = {
@@ -224,9 +227,8 @@ def map_finding(
     by_claim = [look_up_pairs(records, cells, comparison) for comparison in comparisons]
     rows, under, checks = [], [], []
     for comparison, found in zip(comparisons, by_claim, strict=True):
-        under += [
-            (f"{comparison.claim}: {title}", text) for title, text in places_in_words(found, cells, defaults.label)
-        ]
+        lines = places_in_words(found, comparison.concerned(cells), defaults.label)
+        under += [(f"{comparison.claim}: {title}", text) for title, text in lines]
         under.append((f"{comparison.claim}: decided by", _decided_by(found)))
         checks += checks_of(found)
         for each in found:
@@ -240,14 +242,24 @@ def map_finding(
 
 
 def _decided_by(found: list[Found]) -> str:
-    """The conditions under which the first method is furthest ahead and furthest behind."""
+    """The condition or the table, whichever the difference follows more, with the ends of both in words."""
     if len(found) < 2:
         return "too little on record"
-    ordered = sorted(found, key=lambda each: each.interval.mean)
-    last, first = ordered[0], ordered[-1]
-    return (
-        f"furthest ahead under {first.cell.label} ({first.interval}), least under {last.cell.label} ({last.interval})"
-    )
+    conditions = {each.cell.label: each.interval.mean for each in found}
+    by_table: dict[str, list[float]] = {}
+    for each in found:
+        value = each.comparison.value
+        for (data, _), (first, second) in each.pairs.items():
+            by_table.setdefault(data, []).append(value(first) - value(second))
+    tables = {data: float(np.mean(values)) for data, values in by_table.items()}
+    ends = [
+        (np.ptp(list(means.values())), name, means) for name, means in (("condition", conditions), ("table", tables))
+    ]
+    texts = []
+    for size, name, means in sorted(ends, key=lambda end: end[0], reverse=True):
+        most, least = max(means, key=lambda key: means[key]), min(means, key=lambda key: means[key])
+        texts.append(f"the {name}, by {size:.2g} from {least} ({means[least]:+.2g}) to {most} ({means[most]:+.2g})")
+    return "; less by ".join(texts)
 
 
 def without_norms(cell: Cell, method: Mapping[str, Any]) -> Cell:

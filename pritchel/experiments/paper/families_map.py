@@ -22,7 +22,7 @@ DEFAULTS = Cell("product one, layer held", OURS, settings="ours")
 CELLS = [
     Cell("product one, layer learned"),
     Cell("scales start near one", options=STARTS[NEAR_ONE]),
-    Cell("without unit norms", options={"family__unit_norm": False}),
+    Cell("no unit norms", options={"family__unit_norm": False}),
     Cell("scale draws shared by a batch", options={"training__objective": "batch_sampled"}),
     Cell("KL warm-up", options={"training__kl_warmup": 0.5}),
     DEFAULTS,

@@ -39,7 +39,7 @@ LAYER = {
     "held": {"prior__learn_layer_scale": False},
 }
 ONE_AT_A_TIME = {
-    "without unit norms": {"family__unit_norm": False},
+    "no unit norms": {"family__unit_norm": False},
     "log-normal on tau squared": {"family__squared_scales": True},
     "scale draws shared by a batch": {"training__objective": "batch_sampled"},
 }
@@ -144,6 +144,7 @@ def find(records: list[Record]) -> Finding:
     columns += ("units of size", "log-likelihood", *(f"by {name}" for name in MEASURES))
     under = [line for name in LISTED for line in _places(by_measure[name])]
     under += [*_counts(by_measure), ("decided by", decided_by(by_measure))]
+    under.append(places_in_words(main, CELLS, DEFAULTS)[-1])
     checks = [check for name in LISTED for check in checks_of(by_measure[name])]
     verdict = overall(each.verdict for name in LISTED for each in by_measure[name])
     statistic = " ".join(f"{title}: {text}." for title, text in under if title.endswith("on record"))
@@ -159,7 +160,8 @@ def _means(found: Found, metric: str) -> str:
 def _places(found: list[Found]) -> list[tuple[str, str]]:
     """Where a measure says that the claim holds, and where not."""
     claim = found[0].comparison.claim if found else ""
-    return [(f"{claim}: {title}", text) for title, text in places_in_words(found, CELLS, DEFAULTS)]
+    lines = places_in_words(found, CELLS, DEFAULTS)
+    return [(f"{claim}: {title}", text) for title, text in lines if title != "on record"]
 
 
 def _counts(by_measure: dict[str, list[Found]]) -> list[tuple[str, str]]:
@@ -184,10 +186,8 @@ def decided_by(by_measure: dict[str, list[Found]]) -> str:
     """The measure first; then how far each choice moves the paper's own over the crossed conditions, in words."""
     measure = "; ".join(f"by {name} the claim {_count(found)}" for name, found in by_measure.items())
     moves = [f"{choice} by {size:.2g}" for size, choice in _moves(by_measure["norms"])]
-    told = (
-        f"Norms are moved, in log10 and all else alike, by {'; by '.join(moves)}" if moves else "Too little on record"
-    )
-    return f"what is measured ({measure}). {told}"
+    told = f"The difference in norms is moved, in log10 and all else alike, by {'; by '.join(moves)}"
+    return f"what is measured ({measure}). {told if moves else 'Of choices too little is on record'}"
 
 
 def _moves(found: list[Found]) -> list[tuple[float, str]]:
@@ -203,6 +203,11 @@ def _moves(found: list[Found]) -> list[tuple[float, str]]:
         ranges = [max(values) - min(values) for values in along.values() if len(values) > 1]
         if ranges:
             moves.append((float(np.mean(ranges)), choice))
+    base = known.get((NEAR_ONE, "learned", STEPS))
+    for change in ONE_AT_A_TIME:
+        name = alone(change, NEAR_ONE).name
+        if base is not None and name in means:
+            moves.append((abs(means[name] - base), f"the choice of {change}, where scales start near one,"))
     return sorted(moves, reverse=True)
 
 

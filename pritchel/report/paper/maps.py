@@ -158,7 +158,7 @@ def _forest(records: list[Record], cells: Sequence[Cell], comparisons: Sequence[
         bare(axis, LABEL_SIZE)
     axes[0].set_yticks(range(len(cells)), [cell.label for cell in cells], fontsize=9)
     axes[0].set_ylim(len(cells) - 0.5, -0.5)
-    title = "Right of zero: for the claim. Green: holds, red: does not, grey: unclear. Dots: tables and splits"
+    title = "Right of zero: for the claim. Green: holds, red: does not, grey: unclear. Rings: tables and splits"
     figure.suptitle(f"{title}. Blank: not on record", fontsize=9.5)
     save_figure(figure, path, 110)
     return path
@@ -169,7 +169,7 @@ def _line(axis: Any, place: int, found: Found) -> None:
     colour = {"holds": palette.GREEN, "does not hold": palette.RED}.get(found.verdict, palette.SOFT)
     value, interval = found.comparison.value, found.interval
     dots = [value(first) - value(second) for first, second in found.pairs.values()]
-    axis.scatter(dots, np.full(len(dots), place), s=10, color=colour, alpha=0.35, lw=0)
+    axis.scatter(dots, np.full(len(dots), place + 0.22), s=16, facecolors="none", edgecolors=colour, lw=0.9)
     if np.isfinite(interval.low):
         axis.plot([interval.low, interval.high], [place, place], color=colour, lw=1.6)
     axis.scatter([interval.mean], [place], s=30, color=colour, zorder=3)
