@@ -22,15 +22,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
-from common import median_seconds, table, write
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NUM_ROWS, NUM_FILES, WORKERS, REPEATS = 200_000, 8, 2, 3
 
 
-def example(name: str):
+def example(name: str) -> Any:
     """A script in examples/ as a module."""
     if str(EXAMPLES) not in sys.path:
         sys.path.insert(0, str(EXAMPLES))
@@ -124,6 +124,8 @@ def measure(folder: Path, repeats: int) -> dict[str, float]:
 
 
 def _rate(run: Callable[[], None], repeats: int) -> float:
+    from common import median_seconds  # here: workers that a cluster starts import this file, and are to have no more
+
     start = time.perf_counter()
     rate = NUM_ROWS / median_seconds(run, repeats)
     print(f"{rate:,.0f} rows a second ({time.perf_counter() - start:.0f} s)", flush=True)
@@ -132,6 +134,8 @@ def _rate(run: Callable[[], None], repeats: int) -> float:
 
 def main() -> None:
     global NUM_ROWS
+    from common import table, write
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=NUM_ROWS, help="default %(default)s")
     NUM_ROWS = NUM_FILES * max(parser.parse_args().rows // NUM_FILES, 1)

@@ -107,9 +107,10 @@ def frame_of(batch: Any) -> pd.DataFrame:
 def plain_numbers(column: Any) -> np.ndarray | None:
     """A column of texts as floats, NaN where it has nothing, if all others are plain numbers: fast, and for most."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+    from pyarrow import compute
 
-    filled = pc.if_else(pc.not_equal(column, ""), column, pa.scalar(None, column.type))
+    made: Any = compute  # whose functions are made when it is imported
+    filled = made.if_else(made.not_equal(column, ""), column, pa.scalar(None, column.type))
     try:
         return filled.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
