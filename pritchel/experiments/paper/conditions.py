@@ -32,10 +32,11 @@ OUR_START, NEAR_ONE = list(STARTS)[:2]
 FEWEST = 2  # conditions that count: one alone may be chance
 MAP_RULE = (
     "Under one condition the differences of all tables and splits, paired, make one 95 % t interval; the claim holds, "
-    "does not hold or is unclear as above. Where no pair differs to any use it says so. A map as a whole depends on the "
-    "conditions where at least two of them decide for the claim and at least two against it or for no difference; else "
-    "it does not hold where at least two are against it, and holds where more than half are for it and none is against. "
-    "Where few pairs are on record intervals are wide, and of many conditions one or another is decided by chance."
+    "does not hold or is unclear as above. Where no pair differs to any use it says so. A map as a whole depends on "
+    "the conditions where at least two of them decide for the claim and at least two against it or for no difference; "
+    "else it does not hold where at least two are against it, and holds where more than half are for it and none is "
+    "against. Where few pairs are on record intervals are wide, and of many conditions one or another is decided by "
+    "chance."
 )
 
 
