@@ -18,6 +18,7 @@ from pritchel import HorseshoeClassifier, HorseshoeRegressor, Training, __versio
 from pritchel.cli import app
 from pritchel.cli.options import ESTIMATOR_OPTIONS
 from pritchel.model.likelihoods import LIKELIHOODS
+from pritchel.model.priors import PRIORS
 from pritchel.tables.encode import encode_inputs
 from pritchel.tables.model import TableModel
 
@@ -91,6 +92,8 @@ def test_every_argument_of_the_estimator_is_an_option():
     for name, kind in LIKELIHOODS.items():
         arguments |= set() if kind.kind.has_classes else set(HorseshoeRegressor(likelihood=name).get_params())
     arguments |= set(HorseshoeRegressor(calibration="spread").get_params())
+    for name in PRIORS:
+        arguments |= set(HorseshoeRegressor(prior=name).get_params())
     of_python = {"random_state", "progress", "checkpoint", "warm_start", "training", "sampling"}
     of_python |= {"family__name", "calibration__name"}
     assert arguments - offered == of_python

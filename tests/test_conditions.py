@@ -137,8 +137,15 @@ def test_start_is_refused_in_words_and_reaches_the_fit():
         model.set_params(training__scale_start="zeros").fit(X, X[:, 0])
 
 
-@pytest.mark.parametrize("objective", ["sampled", "moments"])
-@pytest.mark.parametrize("family", ["factorized", "structured"])
+@pytest.mark.parametrize(
+    ("family", "objective"),
+    [
+        ("structured", "moments"),
+        pytest.param("structured", "sampled", marks=pytest.mark.slow),
+        ("factorized", "sampled"),
+        pytest.param("factorized", "moments", marks=pytest.mark.slow),
+    ],
+)
 def test_squares_of_scales_are_a_change_of_variable(family, objective):
     """A layer over ln tau^2 and its twin over ln tau: the same bound, draws and norms."""
     model, guide = build(family, unit_norm=False)
@@ -246,7 +253,7 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
     assert under["holds under"] == near
     assert under["no difference under"] == own, "1e-8 and 1e-13 are both zero"
     assert under["fails under"] == held
-    assert finding.verdict == "depends"
+    assert finding.verdict == "unclear", "one condition for it and one against it may be chance"
     assert under["on record"].startswith("27 of 387 pairs, of 3 of 43 conditions. Not yet: ")
     assert "not on record" in under["our defaults"]
     assert (
@@ -262,7 +269,7 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
     page = write_verdicts(tmp_path).read_text()
     assert f"- **{claim}: holds under**: {near}." in page
     assert "| shrinkage_map | The structured approximation consistently" in page
-    assert "| depends |  | 54 of 756 |" in page
+    assert "| unclear |  | 54 of 756 |" in page
 
 
 def test_pairs_are_of_the_same_table_and_split():
@@ -330,12 +337,15 @@ def test_vmg_shares_the_noise_prior_and_nothing_else(tmp_path):
 @pytest.mark.parametrize(
     ("verdicts", "whole"),
     [
-        (["holds", "unclear"], "holds"),
-        (["holds", "does not hold"], "depends"),
-        (["holds", "no difference"], "depends"),
-        (["does not hold", "no difference", "unclear"], "does not hold"),
-        (["no difference", "unclear"], "no difference"),
-        (["unclear"], "unclear"),
+        (["holds", "holds", "unclear"], "holds"),
+        (["holds", "unclear", "unclear"], "unclear"),
+        (["holds"] * 2 + ["does not hold"] * 2, "depends"),
+        (["holds"] * 2 + ["no difference"] * 2, "depends"),
+        (["holds", "holds", "does not hold"], "unclear"),
+        (["does not hold", "does not hold", "no difference", "holds"], "does not hold"),
+        (["does not hold", "unclear"], "unclear"),
+        (["no difference", "no difference", "unclear"], "no difference"),
+        (["no difference", "no difference", "unclear", "unclear"], "unclear"),
         ([], "unclear"),
     ],
 )

@@ -53,6 +53,7 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("family", str, "structured, semi_structured, factorized, tied or vmg.", NETWORK),
     EstimatorOption("family__rank", int, "Rank of the low-rank part of the covariance.", NETWORK),
     EstimatorOption("family__unit_norm", bool, "Divide the covariance vectors by their norms.", NETWORK),
+    EstimatorOption("family__squared_scales", bool, "Log-normals over squared unit scales.", NETWORK),
     EstimatorOption("linear", bool, "A linear path beside the hidden layers.", NETWORK),
     EstimatorOption("activation", str, "relu or tanh.", NETWORK),
     EstimatorOption("input_limit", float, "Deviations from its mean that an input may lie; 5 suits pixels.", NETWORK),
@@ -95,6 +96,8 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("training__early_stopping", bool, "Stop when rows held out from training stop gaining.", TRAINING),
     EstimatorOption("training__validation_fraction", float, "How many rows early stopping holds out.", TRAINING),
     EstimatorOption("training__patience", int, "Checks without gain before it stops.", TRAINING),
+    EstimatorOption("training__scale_start", str, "Where scales begin: prior, ones, draws or uniform.", TRAINING),
+    EstimatorOption("training__scale_sd", float, "Deviation that the logs of unit scales begin with.", TRAINING),
     EstimatorOption("training__buffer_rows", _count_or_auto, "Rows of a stream in memory, or auto.", TRAINING),
     EstimatorOption(
         "inference",

@@ -29,11 +29,14 @@ STARTS: dict[str, dict[str, Any]] = {
     "logs uniform on (-2, 2)": {"training__scale_start": "uniform"},
 }
 OUR_START, NEAR_ONE = list(STARTS)[:2]
+FEWEST = 2  # conditions that count: one alone may be chance
 MAP_RULE = (
     "Under one condition the differences of all tables and splits, paired, make one 95 % t interval; the claim holds, "
-    "does not hold or is unclear as above. Where no pair differs to any use it says so. A map as a whole holds or does "
-    "not hold where its conditions agree as far as they are decided, and depends on the conditions where some decide "
-    "for the claim and others against it or for no difference."
+    "does not hold or is unclear as above. Where no pair differs to any use it says so. A map as a whole depends on "
+    "the conditions where at least two of them decide for the claim and at least two against it or for no difference; "
+    "else it does not hold where at least two are against it, and holds where more than half are for it and none is "
+    "against. Where few pairs are on record intervals are wide, and of many conditions one or another is decided by "
+    "chance."
 )
 
 
@@ -151,13 +154,15 @@ def look_up_pairs(records: list[Record], cells: Iterable[Cell], comparison: Comp
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict of a map from those of its conditions."""
-    seen = set(verdicts)
-    decided = seen - {"unclear"}
-    if "holds" in decided and len(decided) > 1:
+    seen = list(verdicts)
+    num_for, num_against, num_alike = (seen.count(each) for each in ("holds", "does not hold", "no difference"))
+    if num_for >= FEWEST and max(num_against, num_alike) >= FEWEST:
         return "depends"
-    if len(decided) == 1:
-        return decided.pop()
-    return "does not hold" if "does not hold" in decided else "unclear"
+    if num_against >= FEWEST:
+        return "does not hold"
+    if 2 * num_for > len(seen) and not num_against:
+        return "holds"
+    return "no difference" if 2 * num_alike > len(seen) and not num_for + num_against else "unclear"
 
 
 def places_in_words(found: list[Found], cells: Sequence[Cell], defaults: str) -> tuple[tuple[str, str], ...]:

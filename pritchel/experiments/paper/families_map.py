@@ -18,9 +18,9 @@ from pritchel.experiments.paper.tables import fit_table
 from pritchel.experiments.records import Key, Record
 from pritchel.experiments.reproduce import Experiment, Finding
 
-DEFAULTS = Cell("product one, layer held", OURS, settings="ours")
+DEFAULTS = Cell("product one and layer held", OURS, settings="ours")
 CELLS = [
-    Cell("product one, layer learned"),
+    Cell("product one and layer learned"),
     Cell("scales start near one", options=STARTS[NEAR_ONE]),
     Cell("no unit norms", options={"family__unit_norm": False}),
     Cell("scale draws shared by a batch", options={"training__objective": "batch_sampled"}),

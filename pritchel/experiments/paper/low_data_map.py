@@ -34,7 +34,7 @@ CELLS = [
     FEW("scales start near one", options=STARTS[NEAR_ONE]),
     FEW("50 units", units=NARROW),
     FEW("b_g = 1", options={"prior__layer_scale": 1.0}),
-    FEW("weak noise prior, also of VMG", options={"likelihood__noise_prior": [0.1, 0.1]}),
+    FEW("weak noise prior (also of VMG)", options={"likelihood__noise_prior": [0.1, 0.1]}),
     FEW("2,000 steps", steps=SHORT),
     FEW("32,000 steps", steps=LONG),
     FEW("KL warm-up", options={"training__kl_warmup": 0.5}),

@@ -23,14 +23,16 @@ CELLS = [
     Cell("b_g = 1e-5"),
     Cell("b_g = 1", options=FLAT),
     Cell("a tenth of the rows", rows="tenth"),
-    Cell("b_g = 1, a tenth of the rows", options=FLAT, rows="tenth"),
+    Cell("b_g = 1 with a tenth of the rows", options=FLAT, rows="tenth"),
     Cell("heavy-tailed targets", targets="heavy_tailed"),
-    Cell("b_g = 1, heavy-tailed targets", options=FLAT, targets="heavy_tailed"),
-    Cell("b_g = 1, a tenth of the rows, heavy-tailed targets", options=FLAT, rows="tenth", targets="heavy_tailed"),
+    Cell("b_g = 1 with heavy-tailed targets", options=FLAT, targets="heavy_tailed"),
+    Cell(
+        "b_g = 1 with a tenth of the rows and heavy-tailed targets", options=FLAT, rows="tenth", targets="heavy_tailed"
+    ),
     Cell("scales start near one", options=STARTS[NEAR_ONE]),
     DEFAULTS,
     Cell("b_g = 1", OURS, FLAT, settings="ours"),
-    Cell("b_g = 1, 32,000 steps", options=FLAT, steps=LONG),
+    Cell("b_g = 1 with 32,000 steps", options=FLAT, steps=LONG),
     Cell("32,000 steps", steps=LONG),
 ]
 COMPARISONS = [

@@ -158,8 +158,8 @@ def _forest(records: list[Record], cells: Sequence[Cell], comparisons: Sequence[
         bare(axis, LABEL_SIZE)
     axes[0].set_yticks(range(len(cells)), [cell.label for cell in cells], fontsize=9)
     axes[0].set_ylim(len(cells) - 0.5, -0.5)
-    title = "Right of zero: for the claim. Green: holds, red: does not, grey: unclear. Rings: tables and splits"
-    figure.suptitle(f"{title}. Blank: not on record", fontsize=9.5)
+    title = "Right of zero: for the claim. Green: holds, red: does not, grey: unclear."
+    figure.suptitle(f"{title}\nRings: tables and splits. Blank: not on record.", fontsize=9.5)
     save_figure(figure, path, 110)
     return path
 
