@@ -476,7 +476,8 @@ def main() -> None:
     errors = [recorded(RUNS, {"batch": b, "steps": s}, lambda b=b, s=s: quality(b, s)) for b, s in large]
     found = figures(runs, errors)
     lines = section(found)
-    beside = [line.replace("../benchmarks/results/", "") for line in lines]  # links of a page in another folder
+    # Links of a page in another folder.
+    beside = [line.replace("../benchmarks/results/", "").replace("../benchmarks/", "../") for line in lines]
     write("cost_model", "What a step costs, and what that makes of a billion rows", beside, found)
     write_section(lines)
 
