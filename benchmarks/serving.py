@@ -81,7 +81,8 @@ def ray() -> Iterator[None]:
     import ray.data as tables
 
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
-    engine.init(num_cpus=WORKERS, **quiet)
+    paths = os.pathsep.join([str(EXAMPLES), *sys.path])  # workers import the example by its name
+    engine.init(num_cpus=WORKERS, runtime_env={"env_vars": {"PYTHONPATH": paths}}, **quiet)
     tables.DataContext.get_current().enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
