@@ -9,6 +9,7 @@ import importlib.metadata
 import json
 import platform
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -203,4 +204,10 @@ def _with_nans(value: Any) -> Any:
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that matter to a result."""
     own = {"python": platform.python_version(), "pritchel": __version__}
-    return own | {name: importlib.metadata.version(name) for name in PACKAGES}
+    return own | {name: _installed(name) for name in PACKAGES}
+
+
+@cache
+def _installed(package: str) -> str:
+    """Read once: it takes milliseconds, and a run may write a thousand models."""
+    return importlib.metadata.version(package)

@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -216,7 +215,8 @@ def test_serving(script, tmp_path, monkeypatch):
     pytest.importorskip("ray")
     monkeypatch.setattr(sys, "argv", ["serving.py", "--rows", "400"])
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr("os.environ", os.environ.copy())
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAY_USAGE_STATS_ENABLED"):
+        monkeypatch.setenv(name, "1")  # the script sets them: they are put back
     script("serving", NUM_ROWS=400, NUM_FILES=2, REPEATS=1).main()
     found = written(tmp_path, "serving")
     assert found["rows"] == 400

@@ -220,7 +220,7 @@ def test_crossed_part_is_whole():
     steps = (conditions.SHORT, conditions.STEPS, conditions.LONG)
     crossed = [shrinkage_map.crossed(a, b, c) for a in conditions.STARTS for b in ("learned", "held") for c in steps]
     assert all(cell in shrinkage_map.CELLS for cell in crossed)
-    assert len(shrinkage_map.CELLS) == 5 * 2 * 3 + 2 * 3 + 5 + 2
+    assert len(shrinkage_map.CELLS) == 5 * 2 * 3 + 2 * 3 + 5 + 2 + 7
 
 
 def made_up(levels: dict[str, tuple[float, float]]) -> list[dict]:
@@ -254,7 +254,7 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
     assert under["no difference under"] == own, "1e-8 and 1e-13 are both zero"
     assert under["fails under"] == held
     assert finding.verdict == "unclear", "one condition for it and one against it may be chance"
-    assert under["on record"].startswith("27 of 387 pairs, of 3 of 43 conditions. Not yet: ")
+    assert under["on record"].startswith(f"27 of {43 * 9 + 7 * 36} pairs, of 6 of 50 conditions. Not yet: ")
     assert "not on record" in under["our defaults"]
     assert (
         "by norms the claim holds under 1, fails under 1, no difference under 1 of 3 conditions" in under["decided by"]
@@ -262,14 +262,41 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
     assert under["decided by"].endswith("by the layer scale by 1; by the start of scales by 1")
     moves = {choice: size for size, choice in shrinkage_map._moves(shrinkage_map.found_by_measure(records)["norms"])}
     assert moves["the layer scale"] == pytest.approx(1 + np.log10(0.21 / 0.2))
-    assert len(draw_shrinkage_map(records, tmp_path)) == 2
+    assert len(draw_shrinkage_map(records, tmp_path)) == 3
     writer = Records(tmp_path / "conditions.jsonl")
     for record in records:
         writer.add(record["key"], record["result"], 1.0)
     page = write_verdicts(tmp_path).read_text()
     assert f"- **{claim}: holds under**: {near}." in page
     assert "| shrinkage_map | The structured approximation consistently" in page
-    assert "| unclear |  | 54 of 756 |" in page
+    assert f"| unclear |  | 54 of {len(shrinkage_map.trials(False))} |" in page
+
+
+def test_a_condition_at_which_a_claim_turns_is_told_table_by_table():
+    """Its trials on the tables of the map are not run, counted or judged twice."""
+    cell = Cell("x", conditions.OURS, {"z": 1}, settings="ours")
+    more = conditions.on_nine_tables(cell)
+    claim = Comparison("a is better", "a less b,", {"family": "a"}, {"family": "b"}, ahead_by("ll"))
+    keys = conditions.cell_keys([cell, more], [claim], False)
+    assert len(keys) == 2 * 9 * 5
+    rng = np.random.default_rng(0)
+    gains = {"yacht": 1.0, "boston": 1.0, "concrete": 1.0, "protein": -1.0}
+    records = [
+        {"key": key, "result": {"ll": rng.normal(0, 0.1) + (key["family"] == "a") * gains.get(key["data"], 0.0)}}
+        for key in keys
+    ]
+    for record in records:
+        record["result"] |= {"rmse": 1.0} | ({"ll": 0.0} if record["key"]["data"] == "wine" else {})
+    finding = conditions.map_finding(records, [cell, more], [claim], cell)
+    under = {title.removeprefix("a is better: "): text for title, text in finding.under}
+    assert under["holds under"] == "x (our schedule)"
+    assert under["on record"] == "45 of 45 pairs, of 2 of 2 conditions"
+    told = under["on nine tables, where it turns"]
+    assert told.startswith("x (our schedule, nine tables), +")
+    assert "holds on yacht, boston, concrete" in told
+    assert "does not hold on protein" in told
+    assert "no difference on wine" in told
+    assert finding.verdict == "holds", "one condition, once"
 
 
 def test_pairs_are_of_the_same_table_and_split():
@@ -322,7 +349,7 @@ def test_vmg_shares_the_noise_prior_and_nothing_else(tmp_path):
     keys = [key for key in load("low_data_map").trials(False) if key["family"] == "vmg"]
     assert {json.dumps(key["options"]) for key in keys} == {"{}", '{"likelihood__noise_prior": [0.1, 0.1]}'}
     assert {(key["units"], key["steps"]) for key in keys} == {(50, 8000)}
-    assert len(keys) == 3 * 3 * 3  # the paper's settings, a weak noise prior, ours
+    assert len(keys) == 3 * 9 * 5  # the paper's settings, a weak noise prior, ours; on nine tables, of which three for all
     records = [
         {"key": key, "result": {"ll": float(key["family"] == "structured"), "rmse": 1.0, "constant_rmse": 2.0}}
         for key in load("low_data_map").trials(False)

@@ -77,7 +77,7 @@ def cells(options: argparse.Namespace, records: Records) -> Iterator[tuple[Metho
 def run(options: argparse.Namespace, records: Records) -> None:
     """Run the cells, a thread waiting for each that is under way."""
     limits, start = Limits(options.seconds, options.megabytes), time.monotonic()
-    parallel = Parallel(options.jobs, backend="threading", batch_size=1, return_as="generator_unordered")
+    parallel = Parallel(options.jobs, prefer="threads", batch_size=1, return_as="generator_unordered")
     try:
         ended = parallel(delayed(run_cell)(*cell, limits) for cell in cells(options, records))
         for num_run, record in enumerate(ended, 1):

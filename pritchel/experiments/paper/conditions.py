@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pritchel.data.sources import UCI
 from pritchel.experiments.paper.settings import NARROW
 from pritchel.experiments.paper.tables import QUICK_TABLES, QUICK_UNITS
 from pritchel.experiments.records import Key, Record
@@ -18,7 +19,8 @@ NUM_SPLITS = 3
 STEPS, SHORT, LONG = 8000, 2000, 32_000
 # Rehearsals share the programs that those of the other experiments compile.
 QUICK_TABLE, QUICK_STEPS = QUICK_TABLES[0], 100
-PAPER, OURS = "the paper's settings", "our schedule"
+PAPER, OURS, NINE = "the paper's settings", "our schedule", "nine tables"
+NUM_SPLITS_OF_NINE = 5
 
 # Where scales begin: name, and the options that say so.
 STARTS: dict[str, dict[str, Any]] = {
@@ -59,6 +61,11 @@ class Cell(NamedTuple):
         """Its name, and its part unless that is the paper's."""
         return self.name if self.part == PAPER else f"{self.name} ({self.part})"
 
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it is another's, on more tables and splits."""
+        return self.part.endswith(NINE)
+
     def key(self, method: Mapping[str, Any], data: str, split: int, quick: bool = False) -> Key:
         """The trial of a method under this condition."""
         key: Key = {"data": data, "split": split, "rows": self.rows, "units": self.units, "settings": self.settings}
@@ -70,6 +77,18 @@ class Cell(NamedTuple):
         if quick:
             return [(QUICK_TABLE, split) for split in range(2)]
         return [(data, split) for split in range(self.num_splits) for data in self.tables]
+
+
+def on_nine_tables(cell: Cell) -> Cell:
+    """A condition at which a claim turns, on all tables and more splits."""
+    part = NINE if cell.part == PAPER else f"{cell.part}, {NINE}"
+    return cell._replace(part=part, tables=UCI, num_splits=NUM_SPLITS_OF_NINE)
+
+
+def repeated(cells: Iterable[Cell], labels: Iterable[str]) -> list[Cell]:
+    """The conditions of these labels, on nine tables."""
+    by_label = {cell.label: cell for cell in cells}
+    return [on_nine_tables(by_label[label]) for label in labels]
 
 
 class Comparison(NamedTuple):
@@ -130,6 +149,14 @@ class Found(NamedTuple):
         """What the interval says of the claim."""
         return judge(self.interval)
 
+    @property
+    def by_table(self) -> dict[str, Interval]:
+        """First less second, table by table."""
+        value, gains = self.comparison.value, {}
+        for (data, _), (first, second) in self.pairs.items():
+            gains.setdefault(data, []).append(value(first) - value(second))
+        return {data: t_interval(values) for data, values in gains.items()}
+
     def means(self, value: Callable[[dict[str, Any]], float]) -> tuple[float, float]:
         """The mean of each method."""
         first, second = np.mean([[value(part) for part in pair] for pair in self.pairs.values()], 0)
@@ -152,6 +179,11 @@ def look_up_pairs(records: list[Record], cells: Iterable[Cell], comparison: Comp
     return found
 
 
+def once(found: Iterable[Found]) -> list[Found]:
+    """Every condition once, on the tables that all of them have."""
+    return [each for each in found if not each.cell.is_repeated]
+
+
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict of a map from those of its conditions."""
     seen = list(verdicts)
@@ -168,18 +200,34 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
 def places_in_words(found: list[Found], cells: Sequence[Cell], defaults: str) -> tuple[tuple[str, str], ...]:
     """Where a claim holds, where not, how our defaults stand, and what is not on record: titles and sentences."""
     names: dict[str, list[str]] = {}
-    for each in found:
+    for each in once(found):
         names.setdefault(each.verdict, []).append(each.cell.label)
     lines = [(title, merged(names.get(verdict, []))) for verdict, title in PLACES.items()]
+    turning = [_tables_in_words(each) for each in found if each.cell.is_repeated]
+    lines += [("on nine tables, where it turns", "; ".join(turning))] if turning else []
     own = [each for each in found if each.cell.label == defaults]
     told = [f"{each.comparison.statistic} {each.interval} ({each.verdict})" for each in own]
     lines.append(("our defaults", f"{defaults}: {'; '.join(told) or 'not on record'}"))
-    num_pairs = sum(len(each.pairs) for each in found)
-    num_wanted = sum(len(cell.places()) for cell in cells)
+    num_pairs = _num_pairs((each.cell, place) for each in found for place in each.pairs)
+    num_wanted = _num_pairs((cell, place) for cell in cells for place in cell.places())
     missing = [cell.label for cell in cells if cell.label not in {each.cell.label for each in found}]
     text = f"{num_pairs} of {num_wanted} pairs, of {len(found)} of {len(cells)} conditions"
     lines.append(("on record", f"{text}. Not yet: {merged(missing)}" if missing else text))
     return tuple(lines)
+
+
+def _num_pairs(placed: Iterable[tuple[Cell, tuple[str, int]]]) -> int:
+    """Pairs of trials, each once: those of a condition on nine tables are partly its own on fewer."""
+    return len({_text(cell.key({}, *place)) for cell, place in placed})
+
+
+def _tables_in_words(found: Found) -> str:
+    """What a condition comes to on all tables together, and which of them have which verdict."""
+    names: dict[Verdict, list[str]] = {}
+    for data, interval in found.by_table.items():
+        names.setdefault(judge(interval), []).append(data)
+    told = [f"{verdict} on {', '.join(names[verdict])}" for verdict in PLACES if verdict in names]
+    return f"{found.cell.label}, {found.interval} ({found.verdict}): {', '.join(told)}"
 
 
 def merged(labels: Sequence[str]) -> str:
@@ -234,13 +282,13 @@ def map_finding(
     for comparison, found in zip(comparisons, by_claim, strict=True):
         lines = places_in_words(found, comparison.concerned(cells), defaults.label)
         under += [(f"{comparison.claim}: {title}", text) for title, text in lines]
-        under.append((f"{comparison.claim}: decided by", _decided_by(found)))
+        under.append((f"{comparison.claim}: decided by", _decided_by(once(found))))
         checks += checks_of(found)
         for each in found:
             scores = [" / ".join(f"{value:.4g}" for value in each.means(ahead_by(metric))) for metric in ("ll", "rmse")]
             cells_of_row = (comparison.claim, each.cell.label, str(len(each.pairs)), *scores)
             rows.append((*cells_of_row, str(each.interval), each.verdict))
-    verdict = overall(each.verdict for found in by_claim for each in found)
+    verdict = overall(each.verdict for found in by_claim for each in once(found))
     columns = ("claim", "condition", "pairs", "log-likelihoods", "RMSEs", "first ahead of second by", "verdict")
     statistic = " ".join(f"{title}: {text}." for title, text in under if title.endswith("on record"))
     return Finding(statistic, verdict, columns, tuple(rows), tuple(checks), tuple(under))
@@ -253,9 +301,8 @@ def _decided_by(found: list[Found]) -> str:
     conditions = {each.cell.label: each.interval.mean for each in found}
     by_table: dict[str, list[float]] = {}
     for each in found:
-        value = each.comparison.value
-        for (data, _), (first, second) in each.pairs.items():
-            by_table.setdefault(data, []).append(value(first) - value(second))
+        for data, interval in each.by_table.items():
+            by_table.setdefault(data, []).append(interval.mean)
     tables = {data: float(np.mean(values)) for data, values in by_table.items()}
     ends = [
         (np.ptp(list(means.values())), name, means) for name, means in (("condition", conditions), ("table", tables))

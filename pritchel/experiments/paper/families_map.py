@@ -11,6 +11,7 @@ from pritchel.experiments.paper.conditions import (
     ahead_by,
     cell_keys,
     map_finding,
+    repeated,
     without_norms,
 )
 from pritchel.experiments.paper.families import PAIRS, difference_name
@@ -19,7 +20,7 @@ from pritchel.experiments.records import Key, Record
 from pritchel.experiments.reproduce import Experiment, Finding
 
 DEFAULTS = Cell("product one and layer held", OURS, settings="ours")
-CELLS = [
+CONDITIONS = [
     Cell("product one and layer learned"),
     Cell("scales start near one", options=STARTS[NEAR_ONE]),
     Cell("no unit norms", options={"family__unit_norm": False}),
@@ -29,6 +30,8 @@ CELLS = [
     Cell("scales start near one", OURS, STARTS[NEAR_ONE], settings="ours"),
     Cell("32,000 steps", steps=LONG),
 ]
+TURNING = ("product one and layer learned", "KL warm-up")  # semi-structured is ahead without a warm-up only
+CELLS = [*CONDITIONS, *repeated(CONDITIONS, TURNING)]
 
 
 def _method(family: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ from pritchel.experiments.paper.conditions import (
     ahead_by,
     cell_keys,
     map_finding,
+    repeated,
 )
 from pritchel.experiments.paper.low_data import TABLES
 from pritchel.experiments.paper.settings import NARROW
@@ -29,7 +30,7 @@ from pritchel.experiments.reproduce import Experiment, Finding
 UNITS = 100
 FEW = partial(Cell, rows="tenth", units=UNITS, tables=TABLES)
 DEFAULTS = FEW("100 units", OURS, settings="ours")
-CELLS = [
+CONDITIONS = [
     FEW("100 units"),
     FEW("scales start near one", options=STARTS[NEAR_ONE]),
     FEW("50 units", units=NARROW),
@@ -41,6 +42,9 @@ CELLS = [
     DEFAULTS,
     FEW("scales start near one", OURS, STARTS[NEAR_ONE], settings="ours"),
 ]
+# Against reg-HS with the paper's strong noise prior, for it with a weak one, as ours is.
+TURNING = ("100 units", "weak noise prior (also of VMG)", DEFAULTS.label)
+CELLS = [*CONDITIONS, *repeated(CONDITIONS, TURNING)]
 
 
 def concerns(cell: Cell, method: Mapping[str, Any]) -> Cell:

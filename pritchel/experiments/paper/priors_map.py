@@ -11,6 +11,7 @@ from pritchel.experiments.paper.conditions import (
     ahead_by,
     cell_keys,
     map_finding,
+    repeated,
 )
 from pritchel.experiments.paper.priors import HS, REG_HS
 from pritchel.experiments.paper.tables import fit_table
@@ -19,7 +20,7 @@ from pritchel.experiments.reproduce import Experiment, Finding
 
 FLAT = {"prior__layer_scale": 1.0}  # b_g = 1, as in the paper's figure of prior draws
 DEFAULTS = Cell("b_g = 1e-5", OURS, settings="ours")
-CELLS = [
+CONDITIONS = [
     Cell("b_g = 1e-5"),
     Cell("b_g = 1", options=FLAT),
     Cell("a tenth of the rows", rows="tenth"),
@@ -35,6 +36,8 @@ CELLS = [
     Cell("b_g = 1 with 32,000 steps", options=FLAT, steps=LONG),
     Cell("32,000 steps", steps=LONG),
 ]
+TURNING = ("b_g = 1e-5", "b_g = 1 with a tenth of the rows")  # against the slab and, where rows are few, for it
+CELLS = [*CONDITIONS, *repeated(CONDITIONS, TURNING)]
 COMPARISONS = [
     Comparison("reg-HS predicts better than HS", "log-likelihood, reg-HS less HS,", REG_HS, HS, ahead_by("ll"))
 ]
