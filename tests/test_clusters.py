@@ -101,12 +101,14 @@ def test_dask_begins_the_tasks_of_a_lost_worker_anew(table, here, dask, tmp_path
         assert same_fits(here, fit_dying_once(table, tmp_path / "died", monkeypatch), table[0])
 
 
+@pytest.mark.slow  # it takes Ray a quarter of a minute to start
 def test_ray_gives_the_same_bits(table, here, ray):
     with joblib.parallel_config("ray"):
         assert jobs.num_at_once(None) == 2
         assert same_fits(here, tiny(**MAKE).fit(*table), table[0])
 
 
+@pytest.mark.slow  # it takes Ray a quarter of a minute to start
 def test_rounds_of_an_engine_without_answers_as_they_come(ray, monkeypatch):
     monkeypatch.setattr(jobs, "TASKS_A_ROUND", 2)
     with joblib.parallel_config("ray"):

@@ -11,7 +11,8 @@ import pytest
 
 from pritchel import HorseshoeRegressor, SpikeSlab
 from pritchel.experiments.paper import conditions, families_map, low_data_map, priors_map, shrinkage_map
-from pritchel.experiments.paper.conditions import Cell, Comparison, ahead_by, look_up_pairs, merged, overall
+from pritchel.experiments.paper.conditions import Cell, Comparison, ahead_by, look_up_pairs
+from pritchel.experiments.paper.map_findings import map_finding, merged, overall
 from pritchel.experiments.paper.measures import num_of_size, output_parts, unit_measures, variance_share
 from pritchel.experiments.paper.settings import make_estimator
 from pritchel.experiments.records import Records
@@ -287,7 +288,7 @@ def test_a_condition_at_which_a_claim_turns_is_told_table_by_table():
     ]
     for record in records:
         record["result"] |= {"rmse": 1.0} | ({"ll": 0.0} if record["key"]["data"] == "wine" else {})
-    finding = conditions.map_finding(records, [cell, more], [claim], cell)
+    finding = map_finding(records, [cell, more], [claim], cell)
     under = {title.removeprefix("a is better: "): text for title, text in finding.under}
     assert under["holds under"] == "x (our schedule)"
     assert under["on record"] == "45 of 45 pairs, of 2 of 2 conditions"
@@ -338,7 +339,7 @@ def test_what_a_difference_follows_is_named():
         for data in cell.tables
         for key, gain in zip(claim.keys(cell, data, 0, False), (gains[cell.name, data], 0.0), strict=True)
     ]
-    under = dict(conditions.map_finding(records, cells, [claim], cells[0]).under)
+    under = dict(map_finding(records, cells, [claim], cells[0]).under)
     assert under["a is better: decided by"] == (
         "the table, by 2 from boston (-0.9) to yacht (+1.1); less by the condition, by 0.15 from p (+0) to q (+0.15)"
     )

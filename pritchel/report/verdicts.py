@@ -3,7 +3,7 @@
 import textwrap
 from pathlib import Path
 
-from pritchel.experiments.paper.conditions import MAP_RULE
+from pritchel.experiments.paper.map_findings import MAP_RULE
 from pritchel.experiments.reproduce import EXPERIMENTS, Check, Standing, load, look_up
 from pritchel.experiments.statistics import RULE, Verdict, all_hold
 from pritchel.writing import write_text

@@ -10,11 +10,11 @@ from pritchel.experiments.paper.conditions import (
     Comparison,
     ahead_by,
     cell_keys,
-    map_finding,
     repeated,
     without_norms,
 )
 from pritchel.experiments.paper.families import PAIRS, difference_name
+from pritchel.experiments.paper.map_findings import map_finding
 from pritchel.experiments.paper.tables import fit_table
 from pritchel.experiments.records import Key, Record
 from pritchel.experiments.reproduce import Experiment, Finding

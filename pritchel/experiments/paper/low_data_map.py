@@ -16,10 +16,10 @@ from pritchel.experiments.paper.conditions import (
     Comparison,
     ahead_by,
     cell_keys,
-    map_finding,
     repeated,
 )
 from pritchel.experiments.paper.low_data import TABLES
+from pritchel.experiments.paper.map_findings import map_finding
 from pritchel.experiments.paper.settings import NARROW
 from pritchel.experiments.paper.shrinkage import STRUCTURED
 from pritchel.experiments.paper.tables import fit_table

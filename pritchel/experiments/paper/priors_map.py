@@ -10,9 +10,9 @@ from pritchel.experiments.paper.conditions import (
     Comparison,
     ahead_by,
     cell_keys,
-    map_finding,
     repeated,
 )
+from pritchel.experiments.paper.map_findings import map_finding
 from pritchel.experiments.paper.priors import HS, REG_HS
 from pritchel.experiments.paper.tables import fit_table
 from pritchel.experiments.records import Key, Record

@@ -10,7 +10,6 @@ from pritchel.experiments.paper.conditions import (
     NEAR_ONE,
     OUR_START,
     OURS,
-    PLACES,
     RECORDS,
     SHORT,
     STARTS,
@@ -19,15 +18,11 @@ from pritchel.experiments.paper.conditions import (
     Comparison,
     Found,
     cell_keys,
-    checks_of,
     look_up_pairs,
-    merged,
     on_nine_tables,
-    once,
-    overall,
-    places_in_words,
     without_norms,
 )
+from pritchel.experiments.paper.map_findings import PLACES, checks_of, merged, once, overall, places_in_words
 from pritchel.experiments.paper.measures import NORM_FLOOR, SHARE_FLOOR
 from pritchel.experiments.paper.settings import WIDE
 from pritchel.experiments.paper.shrinkage import FACTORIZED, STRUCTURED
