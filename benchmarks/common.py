@@ -67,16 +67,24 @@ def verdict(ratio: float, limit: float, *, at_least: bool = False) -> str:
 
 def recorded(path: Path, key: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """What is on record for a key, or what a run of it finds, which then is; a line each, and the key is part of it."""
-    path.parent.mkdir(exist_ok=True)
-    path.touch()
-    for line in map(json.loads, path.read_text().splitlines()):
-        if line["key"] == key:
-            return key | line["found"]
+    for known in _lines(path):
+        if known["key"] == key:
+            return key | known["found"]
     found = run() | {"load": round(os.getloadavg()[0], 1)}
+    path.parent.mkdir(exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps({"key": key, "found": found}) + "\n")
     print(key, found, flush=True)
     return key | found
+
+
+def on_record(path: Path) -> list[dict[str, Any]]:
+    """Every key with what was found for it, in the order they were run."""
+    return [line["key"] | line["found"] for line in _lines(path)]
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def write(name: str, title: str, lines: list[str], data: Any) -> None:

@@ -10,13 +10,13 @@ Every finished fit is saved at once in results/large_tables_runs.jsonl; a second
 """
 
 import argparse
-import json
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
-from common import RESULTS, table, with_error, write
+from common import RESULTS, on_record, recorded, table, with_error, write
 from scipy import stats
 
 from pritchel import HorseshoeRegressor
@@ -59,20 +59,15 @@ def run(key: dict[str, Any]) -> dict[str, Any]:
     return found if truth is None else found | {"regret": float(truth.mean()) - scores.log_likelihood}
 
 
-def load_runs() -> list[dict]:
-    return [json.loads(line) for line in RUNS.read_text().splitlines()] if RUNS.exists() else []
-
-
 def report(runs: list[dict]) -> list[str]:
     """A row a table and size, both inferences beside each other, and what sampling gains, paired by seed."""
-    places = sorted({(own["key"]["table"], own["key"]["rows"] or 0) for own in runs})
+    places = sorted({(own["table"], own["rows"] or 0) for own in runs})
     rows = []
     for place in places:
         by_seed: dict[int, dict[str, dict]] = {}
         for own in runs:
-            key = own["key"]
-            if (key["table"], key["rows"] or 0) == place:
-                by_seed.setdefault(key["seed"], {})[key["inference"]] = own["result"]
+            if (own["table"], own["rows"] or 0) == place:
+                by_seed.setdefault(own["seed"], {})[own["inference"]] = own
         pairs = [both for both in by_seed.values() if len(both) == len(INFERENCES)]
         if not pairs:
             continue
@@ -99,7 +94,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--page", action="store_true", help="write the page from what is on record, and fit nothing")
     options = parser.parse_args()
-    RESULTS.mkdir(exist_ok=True)
     places = [("made up", rows) for rows in options.rows] + [(name, None) for name in options.uci]
     keys = [
         {"table": name, "rows": rows, "seed": seed, "inference": how}
@@ -107,14 +101,9 @@ def main() -> None:
         for name, rows in places
         for how in INFERENCES
     ]
-    done = [own["key"] for own in load_runs()]
     for key in keys if not options.page else []:
-        if key not in done:
-            own = {"key": key, "result": run(key)}
-            with RUNS.open("a") as file:
-                file.write(json.dumps(own) + "\n")
-            print(own, flush=True)
-    runs = load_runs()
+        recorded(RUNS, key, partial(run, key))
+    runs = on_record(RUNS)
     write("large_tables", "Large tables: what sampling adds", report(runs), {"runs": runs})
 
 

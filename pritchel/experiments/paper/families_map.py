@@ -4,20 +4,15 @@ from pritchel.experiments.paper.conditions import (
     LONG,
     NEAR_ONE,
     OURS,
-    RECORDS,
     STARTS,
     Cell,
     Comparison,
     ahead_by,
-    cell_keys,
     repeated,
     without_norms,
 )
 from pritchel.experiments.paper.families import PAIRS, difference_name
-from pritchel.experiments.paper.map_findings import map_finding
-from pritchel.experiments.paper.tables import fit_table
-from pritchel.experiments.records import Key, Record
-from pritchel.experiments.reproduce import Experiment, Finding
+from pritchel.experiments.paper.map_findings import map_experiment
 
 DEFAULTS = Cell("product one and layer held", OURS, settings="ours")
 CONDITIONS = [
@@ -51,22 +46,11 @@ COMPARISONS = [
 ]
 
 
-def trials(quick: bool) -> list[Key]:
-    """All families under every condition."""
-    return cell_keys(CELLS[:2] if quick else CELLS, COMPARISONS, quick)
-
-
-def find(records: list[Record]) -> Finding:
-    """Under which conditions each pair's first family has the better log-likelihood."""
-    return map_finding(records, CELLS, COMPARISONS, DEFAULTS)
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = map_experiment(
     "Map: the four variational families (50 units)",
     "The structured approximation outperforms the semi-structured variant, and the factorized one predicts better than "
     "the tied one (stated by the paper, not shown).",
-    trials,
-    fit_table,
-    find,
-    RECORDS,
+    CELLS,
+    COMPARISONS,
+    DEFAULTS,
 )

@@ -8,24 +8,19 @@ from pritchel.experiments.paper.conditions import (
     LONG,
     NEAR_ONE,
     OURS,
-    RECORDS,
     SHORT,
     STARTS,
     STEPS,
     Cell,
     Comparison,
     ahead_by,
-    cell_keys,
     repeated,
 )
 from pritchel.experiments.paper.low_data import TABLES
-from pritchel.experiments.paper.map_findings import map_finding
+from pritchel.experiments.paper.map_findings import map_experiment
 from pritchel.experiments.paper.settings import NARROW
 from pritchel.experiments.paper.shrinkage import STRUCTURED
-from pritchel.experiments.paper.tables import fit_table
 from pritchel.experiments.paper.vmg import VMG
-from pritchel.experiments.records import Key, Record
-from pritchel.experiments.reproduce import Experiment, Finding
 
 UNITS = 100
 FEW = partial(Cell, rows="tenth", units=UNITS, tables=TABLES)
@@ -69,21 +64,10 @@ COMPARISONS = [
 ]
 
 
-def trials(quick: bool) -> list[Key]:
-    """Structured reg-HS under every condition, and VMG as far as it is concerned."""
-    return cell_keys(CELLS[:2] if quick else CELLS, COMPARISONS, quick)
-
-
-def find(records: list[Record]) -> Finding:
-    """Under which conditions reg-HS predicts better than VMG where rows are few."""
-    return map_finding(records, CELLS, COMPARISONS, DEFAULTS)
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = map_experiment(
     "Map: VMG against structured reg-HS with a tenth of the rows",
     "In limited data regimes the shrinkage of reg-HS leads to clear improvements in predictive performance over VMG.",
-    trials,
-    fit_table,
-    find,
-    RECORDS,
+    CELLS,
+    COMPARISONS,
+    DEFAULTS,
 )

@@ -4,9 +4,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pritchel.experiments.paper.conditions import Cell, Comparison, Found, ahead_by, look_up_pairs, text_of
-from pritchel.experiments.records import Record
-from pritchel.experiments.reproduce import Check, Finding
+from pritchel.experiments.paper.conditions import (
+    RECORDS,
+    Cell,
+    Comparison,
+    Found,
+    ahead_by,
+    cell_keys,
+    look_up_pairs,
+    text_of,
+)
+from pritchel.experiments.paper.tables import fit_table
+from pritchel.experiments.records import Key, Record
+from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import Verdict, judge
 
 FEWEST = 2  # conditions that count: one alone may be chance
@@ -107,6 +117,20 @@ def checks_of(found: list[Found]) -> list[Check]:
         )
         for each in found
     ]
+
+
+def map_experiment(
+    title: str, claim: str, cells: Sequence[Cell], comparisons: Sequence[Comparison], defaults: Cell
+) -> Experiment:
+    """All methods under every condition, and under which of them each claim holds."""
+
+    def trials(quick: bool) -> list[Key]:
+        return cell_keys(cells[:2] if quick else cells, comparisons, quick)
+
+    def find(records: list[Record]) -> Finding:
+        return map_finding(records, cells, comparisons, defaults)
+
+    return Experiment(title, claim, trials, fit_table, find, RECORDS)
 
 
 def map_finding(

@@ -4,19 +4,14 @@ from pritchel.experiments.paper.conditions import (
     LONG,
     NEAR_ONE,
     OURS,
-    RECORDS,
     STARTS,
     Cell,
     Comparison,
     ahead_by,
-    cell_keys,
     repeated,
 )
-from pritchel.experiments.paper.map_findings import map_finding
+from pritchel.experiments.paper.map_findings import map_experiment
 from pritchel.experiments.paper.priors import HS, REG_HS
-from pritchel.experiments.paper.tables import fit_table
-from pritchel.experiments.records import Key, Record
-from pritchel.experiments.reproduce import Experiment, Finding
 
 FLAT = {"prior__layer_scale": 1.0}  # b_g = 1, as in the paper's figure of prior draws
 DEFAULTS = Cell("b_g = 1e-5", OURS, settings="ours")
@@ -43,21 +38,10 @@ COMPARISONS = [
 ]
 
 
-def trials(quick: bool) -> list[Key]:
-    """Both priors under every condition."""
-    return cell_keys(CELLS[:2] if quick else CELLS, COMPARISONS, quick)
-
-
-def find(records: list[Record]) -> Finding:
-    """Under which conditions reg-HS has the better log-likelihood."""
-    return map_finding(records, CELLS, COMPARISONS, DEFAULTS)
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = map_experiment(
     "Map: when the slab matters (HS against reg-HS, factorized, 50 units)",
     "The regularized horseshoe leads to consistent improvements over the horseshoe, more so on smaller data sets.",
-    trials,
-    fit_table,
-    find,
-    RECORDS,
+    CELLS,
+    COMPARISONS,
+    DEFAULTS,
 )

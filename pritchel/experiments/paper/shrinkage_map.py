@@ -79,7 +79,6 @@ TURNING = [  # by the share of the output the claim holds near one and not from 
     crossed(NEAR_ONE, "learned", SHORT),
     alone("no unit norms", NEAR_ONE),
     _ours()[0],
-    _ours()[1],
 ]
 OTHERS = [
     *(alone(change, base) for change in ONE_AT_A_TIME for base in BASES),
