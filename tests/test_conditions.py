@@ -221,7 +221,7 @@ def test_crossed_part_is_whole():
     steps = (conditions.SHORT, conditions.STEPS, conditions.LONG)
     crossed = [shrinkage_map.crossed(a, b, c) for a in conditions.STARTS for b in ("learned", "held") for c in steps]
     assert all(cell in shrinkage_map.CELLS for cell in crossed)
-    assert len(shrinkage_map.CELLS) == 5 * 2 * 3 + 2 * 3 + 5 + 2 + 6
+    assert len(shrinkage_map.CELLS) == 5 * 2 * 3 + 2 * 3 + 5 + 2 + 4
 
 
 def made_up(levels: dict[str, tuple[float, float]]) -> list[dict]:
@@ -255,7 +255,7 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
     assert under["no difference under"] == own, "1e-8 and 1e-13 are both zero"
     assert under["fails under"] == held
     assert finding.verdict == "unclear", "one condition for it and one against it may be chance"
-    assert under["on record"].startswith(f"27 of {43 * 9 + 6 * 36} pairs, of 6 of 49 conditions. Not yet: ")
+    assert under["on record"].startswith(f"27 of {43 * 9 + 4 * 36} pairs, of 5 of 47 conditions. Not yet: ")
     assert "not on record" in under["our defaults"]
     assert (
         "by norms the claim holds under 1, fails under 1, no difference under 1 of 3 conditions" in under["decided by"]
