@@ -43,7 +43,7 @@ def adaptive():
     return AdaptiveNoise(noise_prior=(0.1, 0.01)).build(LikelihoodStart(np.zeros((1, 2)), np.full(1, 20.0)))
 
 
-@pytest.mark.parametrize(("prior", "is_adaptive"), [*((prior, prior == "horseshoe") for prior in PRIORS)])
+@pytest.mark.parametrize(("prior", "is_adaptive"), [(prior, prior == "horseshoe") for prior in PRIORS])
 def test_density_over_positions_is_the_joint_times_a_dense_jacobian(x64, prior, is_adaptive):
     """Filled up, so what fills counts with its prior: the same change of variables as for the rest."""
     options = {"likelihood": adaptive()} if is_adaptive else {}
