@@ -190,11 +190,14 @@ def _count(found: list[Found]) -> str:
 
 
 def decided_by(by_measure: dict[str, list[Found]]) -> str:
-    """The measure first; then how far each choice moves the paper's own over the crossed conditions, in words."""
+    """What is measured first; then how far each choice moves it over the crossed conditions, in words."""
     measure = "; ".join(f"by {name} the claim {_count(found)}" for name, found in by_measure.items())
-    moves = [f"{choice} by {size:.2g}" for size, choice in _moves(by_measure["norms"])]
-    told = f"The difference in norms is moved, in log10 and all else alike, by {'; by '.join(moves)}"
-    return f"what is measured ({measure}). {told if moves else 'Of choices too little is on record'}"
+    told = []
+    for name in LISTED:
+        moves = [f"{choice} by {size:.2g}" for size, choice in _moves(by_measure[name])]
+        if moves:
+            told.append(f"The difference in {name} is moved, in log10 and all else alike, by {'; by '.join(moves)}")
+    return f"what is measured ({measure}). {'. '.join(told) or 'Of choices too little is on record'}"
 
 
 def _moves(found: list[Found]) -> list[tuple[float, str]]:
