@@ -250,7 +250,8 @@ def test_a_map_is_judged_condition_by_condition(tmp_path):
     finding = shrinkage_map.find(records)
     claim = shrinkage_map.MEASURES["norms"].claim
     under = {title.removeprefix(f"{claim}: "): text for title, text in finding.under}
-    near, own, held = ("[{}; {}] with {}".format(*name.split("; ")) for name in (near, own, held))
+    near, own, held = ("[{}; {}] with {}".format(*name.rsplit("; ", 2)) for name in (near, own, held))
+    near, own = (f"{name} (nine tables)" for name in (near, own))
     assert under["holds under"] == near
     assert under["no difference under"] == own, "1e-8 and 1e-13 are both zero"
     assert under["fails under"] == held
@@ -281,7 +282,7 @@ def test_a_condition_at_which_a_claim_turns_is_told_table_by_table():
     keys = conditions.cell_keys([cell, more], [claim], False)
     assert len(keys) == 2 * 9 * 5
     rng = np.random.default_rng(0)
-    gains = {"yacht": 1.0, "boston": 1.0, "concrete": 1.0, "protein": -1.0}
+    gains = {"yacht": 1.0, "boston": 1.0, "concrete": 1.0, "protein": -0.4}
     records = [
         {"key": key, "result": {"ll": rng.normal(0, 0.1) + (key["family"] == "a") * gains.get(key["data"], 0.0)}}
         for key in keys
@@ -290,7 +291,7 @@ def test_a_condition_at_which_a_claim_turns_is_told_table_by_table():
         record["result"] |= {"rmse": 1.0} | ({"ll": 0.0} if record["key"]["data"] == "wine" else {})
     finding = map_finding(records, [cell, more], [claim], cell)
     under = {title.removeprefix("a is better: "): text for title, text in finding.under}
-    assert under["holds under"] == "x (our schedule)"
+    assert under["holds under"] == "x (our schedule, nine tables)"
     assert under["on record"] == "45 of 45 pairs, of 2 of 2 conditions"
     told = under["on nine tables, where it turns"]
     assert told.startswith("x (our schedule, nine tables), +")

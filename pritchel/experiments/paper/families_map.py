@@ -8,14 +8,13 @@ from pritchel.experiments.paper.conditions import (
     Cell,
     Comparison,
     ahead_by,
-    repeated,
     without_norms,
 )
 from pritchel.experiments.paper.families import PAIRS, difference_name
 from pritchel.experiments.paper.map_findings import map_experiment
 
 DEFAULTS = Cell("product one and layer held", OURS, settings="ours")
-CONDITIONS = [
+CELLS = [
     Cell("product one and layer learned"),
     Cell("scales start near one", options=STARTS[NEAR_ONE]),
     Cell("no unit norms", options={"family__unit_norm": False}),
@@ -25,8 +24,6 @@ CONDITIONS = [
     Cell("scales start near one", OURS, STARTS[NEAR_ONE], settings="ours"),
     Cell("32,000 steps", steps=LONG),
 ]
-TURNING = ("product one and layer learned", "KL warm-up")  # semi-structured is ahead without a warm-up only
-CELLS = [*CONDITIONS, *repeated(CONDITIONS, TURNING)]
 
 
 def _method(family: str) -> dict[str, str]:

@@ -26,13 +26,23 @@ MAP_RULE = (
     "the conditions where at least two of them decide for the claim and at least two against it or for no difference; "
     "else it does not hold where at least two are against it, and holds where more than half are for it and none is "
     "against. Where few pairs are on record intervals are wide, and of many conditions one or another is decided by "
-    "chance."
+    "chance. A condition that was run on nine tables and five splits counts with these, others with three and three."
 )
 
 
-def once(found: Iterable[Found]) -> list[Found]:
-    """Every condition once, on the tables that all of them have."""
+def alike(found: Iterable[Found]) -> list[Found]:
+    """Every condition once, on the tables that all of them have: to be compared."""
     return [each for each in found if not each.cell.is_repeated]
+
+
+def fullest(found: Sequence[Found]) -> list[Found]:
+    """Every condition once, on as many tables as it was run on: to be judged."""
+    repeated = {_condition(each.cell) for each in found if each.cell.is_repeated}
+    return [each for each in found if each.cell.is_repeated or _condition(each.cell) not in repeated]
+
+
+def _condition(cell: Cell) -> str:
+    return text_of(cell.key({}, "", 0))
 
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
@@ -51,7 +61,7 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
 def places_in_words(found: list[Found], cells: Sequence[Cell], defaults: str) -> tuple[tuple[str, str], ...]:
     """Where a claim holds, where not, how our defaults stand, and what is not on record: titles and sentences."""
     names: dict[str, list[str]] = {}
-    for each in once(found):
+    for each in fullest(found):
         names.setdefault(each.verdict, []).append(each.cell.label)
     lines = [(title, merged(names.get(verdict, []))) for verdict, title in PLACES.items()]
     turning = [_tables_in_words(each) for each in found if each.cell.is_repeated]
@@ -142,13 +152,13 @@ def map_finding(
     for comparison, found in zip(comparisons, by_claim, strict=True):
         lines = places_in_words(found, comparison.concerned(cells), defaults.label)
         under += [(f"{comparison.claim}: {title}", text) for title, text in lines]
-        under.append((f"{comparison.claim}: decided by", _decided_by(once(found))))
+        under.append((f"{comparison.claim}: decided by", _decided_by(alike(found))))
         checks += checks_of(found)
         for each in found:
             scores = [" / ".join(f"{value:.4g}" for value in each.means(ahead_by(metric))) for metric in ("ll", "rmse")]
             cells_of_row = (comparison.claim, each.cell.label, str(len(each.pairs)), *scores)
             rows.append((*cells_of_row, str(each.interval), each.verdict))
-    verdict = overall(each.verdict for found in by_claim for each in once(found))
+    verdict = overall(each.verdict for found in by_claim for each in fullest(found))
     columns = ("claim", "condition", "pairs", "log-likelihoods", "RMSEs", "first ahead of second by", "verdict")
     statistic = " ".join(f"{title}: {text}." for title, text in under if title.endswith("on record"))
     return Finding(statistic, verdict, columns, tuple(rows), tuple(checks), tuple(under))

@@ -22,7 +22,7 @@ from pritchel.experiments.paper.conditions import (
     on_nine_tables,
     without_norms,
 )
-from pritchel.experiments.paper.map_findings import PLACES, checks_of, merged, once, overall, places_in_words
+from pritchel.experiments.paper.map_findings import PLACES, checks_of, fullest, merged, overall, places_in_words
 from pritchel.experiments.paper.measures import NORM_FLOOR, SHARE_FLOOR
 from pritchel.experiments.paper.settings import WIDE
 from pritchel.experiments.paper.shrinkage import FACTORIZED, STRUCTURED
@@ -153,7 +153,7 @@ def find(records: list[Record]) -> Finding:
     under += [*_counts(by_measure), ("decided by", decided_by(by_measure))]
     under.append(places_in_words(main, CELLS, DEFAULTS)[-1])
     checks = [check for name in LISTED for check in checks_of(by_measure[name])]
-    verdict = overall(each.verdict for name in LISTED for each in once(by_measure[name]))
+    verdict = overall(each.verdict for name in LISTED for each in fullest(by_measure[name]))
     statistic = " ".join(f"{title}: {text}." for title, text in under if title.endswith("on record"))
     return Finding(statistic, verdict, columns, tuple(rows), tuple(checks), tuple(under))
 
@@ -176,7 +176,7 @@ def _counts(by_measure: dict[str, list[Found]]) -> list[tuple[str, str]]:
     lines = []
     for name, found in by_measure.items():
         if name not in LISTED:
-            where = [each.cell.label for each in once(found) if each.verdict == "holds"]
+            where = [each.cell.label for each in fullest(found) if each.verdict == "holds"]
             told = f". It holds under {merged(where)}" if where else ""
             lines.append((MEASURES[name].claim, f"{_count(found)}{told}"))
     return lines
@@ -184,7 +184,7 @@ def _counts(by_measure: dict[str, list[Found]]) -> list[tuple[str, str]]:
 
 def _count(found: list[Found]) -> str:
     """How many conditions have which verdict."""
-    verdicts = [each.verdict for each in once(found)]
+    verdicts = [each.verdict for each in fullest(found)]
     counts = [f"{PLACES[verdict]} {verdicts.count(verdict)}" for verdict in PLACES if verdict in verdicts]
     return f"{', '.join(counts)} of {len(verdicts)} conditions on record"
 
