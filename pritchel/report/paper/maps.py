@@ -73,11 +73,11 @@ def _others(by_measure: Mapping[str, Mapping[str, Found]], cells: Sequence[Cell]
     """The other choices down, measures across."""
     figure = Figure(figsize=(9.5, 0.36 * len(cells) + 1.8), layout="constrained")
     axis = figure.subplots()
-    names = [title.replace("\n", " ").replace("mean of the 50", "50") for title in TITLES.values()]
     grid = [[found.get(cell.label) for found in by_measure.values()] for cell in cells]
-    _heat(axis, grid, [name.replace(" of the ", " of the\n") for name in names])
+    _heat(axis, grid, list(TITLES.values()))
     axis.set_yticks(range(len(cells)), [cell.label for cell in cells], fontsize=9)
-    figure.suptitle(f"8,000 steps; factorized less structured, in decades.\n{KEY} {KEY_OF_BLANKS}", fontsize=9)
+    title = "8,000 steps unless said; factorized less structured, in decades."
+    figure.suptitle(f"{title}\n{KEY} {KEY_OF_BLANKS}", fontsize=9)
     save_figure(figure, path, 110)
     return path
 
