@@ -25,6 +25,14 @@ SETTLED = 60.0  # seconds after which nobody is still writing a file
 CHECKED = "checked"  # a file whose time says up to when programs have been looked at
 
 
+def compile_fast() -> None:
+    """Have JAX compile fast rather than run fast: for many programs, each run briefly. Before JAX is imported."""
+    flags = ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"]
+    if importlib.metadata.version("jaxlib").startswith("0.10."):  # halves the time; newer ones refuse to start
+        flags.append("--xla_cpu_use_fusion_emitters=false")
+    os.environ.setdefault("XLA_FLAGS", " ".join(flags))
+
+
 def use_compile_cache(folder: str | os.PathLike[str] | None = None) -> Path | None:
     """Keep compiled programs in a folder: this one, the one that PRITCHEL_CACHE names, or the user's own; None: none.
 

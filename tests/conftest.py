@@ -1,15 +1,12 @@
 """Shared fixtures: float64 for oracle tests, one small table, one small fitted estimator."""
 
-import importlib.metadata
 import os
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before SciPy is imported, or scikit-learn skips one of its checks
 
-# Tests compile thousands of small programs and run each briefly: compile fast rather than run fast.
-FAST_TO_COMPILE = ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"]
-if importlib.metadata.version("jaxlib").startswith("0.10."):  # half of what compiling takes; newer ones refuse to start
-    FAST_TO_COMPILE.append("--xla_cpu_use_fusion_emitters=false")
-os.environ.setdefault("XLA_FLAGS", " ".join(FAST_TO_COMPILE))
+from pritchel.compile_cache import compile_fast
+
+compile_fast()  # tests compile thousands of small programs and run each briefly
 os.environ["PRITCHEL_CACHE"] = "off"  # what is on this machine changes nothing
 
 import jax

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from pritchel.cli.common import BAD_INPUT, INTERRUPTED
-
-QUICK_FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+from pritchel.compile_cache import compile_fast
 
 
 def reproduce(
@@ -35,8 +34,8 @@ def reproduce(
         typer.echo("Figures need matplotlib: pip install 'pritchel[plots]'.", err=True)
         raise typer.Exit(BAD_INPUT) from None
 
-    if quick:  # many programs, each run briefly: compile fast rather than run fast
-        os.environ.setdefault("XLA_FLAGS", QUICK_FLAGS)
+    if quick:
+        compile_fast()
     from pritchel.experiments.reproduce import EXPERIMENTS, load, run_experiment
     from pritchel.report.experiment_figures import draw_figures
     from pritchel.report.verdicts import write_verdicts

@@ -12,7 +12,7 @@ from pritchel.experiments.statistics import Interval, t_interval
 
 GRID = np.linspace(-5, 5, 101)
 IS_INSIDE = np.abs(GRID) <= 4  # where the data are
-NUM_SEEDS, QUICK_STEPS = 5, 500
+NUM_SEEDS, QUICK_STEPS = 5, 300
 
 
 def fit_curve(key: Key) -> dict[str, Any]:

@@ -19,7 +19,7 @@ PRIORS = {"horseshoe": "HS", "regularized_horseshoe": "reg-HS"}
 def trials(quick: bool) -> list[Key]:
     """Every width, under the figure's layer scale and under the one used for fitting."""
     return [
-        {"units": units, "settings": settings, "layer_scale": scale, "draws": 100 if quick else 400, "seed": 0}
+        {"units": units, "settings": settings, "layer_scale": scale, "draws": 20 if quick else 400, "seed": 0}
         for units in WIDTHS
         for settings, scale in SCALES.items()
     ]

@@ -17,8 +17,8 @@ from pritchel.guide.prune_rule import THRESHOLD
 
 RECORDS = "tables"
 # Both have eight inputs: they share what is compiled.
-QUICK_TABLES, QUICK_SPLITS, QUICK_STEPS = ("energy", "concrete"), 2, 800
-QUICK_UNITS = {NARROW: 20, WIDE: 60}
+QUICK_TABLES, QUICK_SPLITS, QUICK_STEPS = ("energy", "concrete"), 2, 300
+QUICK_UNITS = {NARROW: 20, WIDE: 24}
 FEWER_SPLITS = {"protein": 5, "year": 1}
 YEAR_THRESHOLD = 1e-5
 FINE_TUNE_STEPS = 1000

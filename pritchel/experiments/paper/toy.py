@@ -12,7 +12,7 @@ METHODS = {
     "reg-HS, structured": {"prior": "regularized_horseshoe", "family": "structured"},
 }
 BNN, FACTORIZED, STRUCTURED = METHODS.values()
-NUM_ROWS, UNITS, QUICK_UNITS = 500, 1000, 100
+NUM_ROWS, UNITS, QUICK_UNITS = 500, 1000, 40
 
 
 def trials(quick: bool) -> list[Key]:

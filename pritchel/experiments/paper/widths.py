@@ -8,7 +8,7 @@ from pritchel.experiments.records import Key, Record
 from pritchel.experiments.reproduce import Check, Experiment, Finding
 from pritchel.experiments.statistics import judge
 
-WIDTHS, QUICK_WIDTHS = (10, 100, 1000), (10, 100)
+WIDTHS, QUICK_WIDTHS = (10, 100, 1000), (10, 40)
 NUM_ROWS = 100
 
 

@@ -47,8 +47,8 @@ PROTOCOLS: dict[tuple[str, str], Protocol] = {
     ("map", "full"): _MAP,
     ("acrobot", "full"): _ACROBOT,
     ("map", "quick"): _MAP._replace(
-        collect=_MAP.collect._replace(**_SMALL),
-        learn=_MAP.learn._replace(**_SMALL, max_steps=5000, num_episodes=150, decay=0.985),
+        collect=_MAP.collect._replace(**_SMALL, max_steps=20_000),
+        learn=_MAP.learn._replace(**_SMALL, max_steps=1500, num_episodes=50, decay=0.95),
         num_epochs=60,
         learning_rate=2e-3,
         num_draws=50,
@@ -57,8 +57,8 @@ PROTOCOLS: dict[tuple[str, str], Protocol] = {
         default_steps=200,
     ),
     ("acrobot", "quick"): _ACROBOT._replace(
-        collect=_ACROBOT.collect._replace(**_SMALL, max_steps=40_000, decay=0.97),
-        learn=_ACROBOT.learn._replace(**_SMALL, max_steps=8000, decay=0.95),
+        collect=_ACROBOT.collect._replace(**_SMALL, max_steps=20_000, decay=0.95),
+        learn=_ACROBOT.learn._replace(**_SMALL, max_steps=2500, decay=0.9),
         num_epochs=30,
         learning_rate=2e-3,
         num_draws=50,
