@@ -1,3 +1,4 @@
+import itertools
 import threading
 
 import jax
@@ -10,9 +11,12 @@ from pritchel import cores
 from pritchel.data.dataset import prepare
 from pritchel.guide.prune_rule import prune_probabilities, surviving_units
 from pritchel.model.likelihoods.continuous import FAR_FROM_FEW, StudentComponents, nearly_student_cdf
+from pritchel.model.network import Weights, forward
 from pritchel.posterior import blocks, diagnostics, predict
 from pritchel.posterior.draws import weight_block
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile, mixed_quantiles
+from pritchel.posterior.stacked import stacked_forward
+from pritchel.tree import map_leaves
 from tests.conftest import tiny
 
 
@@ -93,6 +97,36 @@ def test_predictions_repeat_and_do_not_depend_on_company(fitted, table, monkeypa
     np.testing.assert_allclose(fresh.log_prob(X, y), density, rtol=1e-10)
     np.testing.assert_allclose(fresh.predict_quantiles(X), quantiles, rtol=1e-7)
     assert not fresh.posterior_._blocks._cache
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("is_linear", [False, True])
+def test_draws_together_are_what_each_network_gives(activation, is_linear):
+    rng = np.random.default_rng(0)
+    sizes = (4, 5, 3, 2)
+    *hidden, output = (rng.normal(size=(7, rows + 1, units)) for rows, units in itertools.pairwise(sizes))
+    weights = Weights(tuple(hidden), output, rng.normal(size=(7, 4, 2)) if is_linear else None)
+    inputs = rng.normal(size=(6, 4))
+    before = inputs.copy()
+    each = [forward(map_leaves(lambda leaf: leaf[draw], weights), inputs, activation) for draw in range(7)]  # noqa: B023
+    together = stacked_forward(weights, inputs, activation)
+    np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(inputs, before)  # what is changed in place is not the caller's
+
+
+def test_many_rows_are_answered_in_single_precision(fitted, table, monkeypatch):
+    X, y = table
+    exact = fitted.predict(X, return_std=True)
+    density, interval = fitted.log_prob(X, y), fitted.predict_interval(X)
+    far = np.array([[1e30] * X.shape[1]])
+    exact_far = fitted.predict(far)
+    monkeypatch.setattr(predict, "MAX_DOUBLE_ROWS", 0)
+    for single, double in zip(fitted.predict(X, return_std=True), exact, strict=True):
+        assert np.abs(single - double).max() > 0
+        np.testing.assert_allclose(single, double, rtol=1e-5, atol=1e-5 * y.std())
+    np.testing.assert_allclose(fitted.log_prob(X, y), density, atol=1e-4)
+    np.testing.assert_allclose(fitted.predict_interval(X), interval, rtol=1e-5, atol=1e-5 * y.std())
+    np.testing.assert_array_equal(fitted.predict(far), exact_far)  # too far out for single precision
 
 
 def test_answers_are_the_same_on_any_number_of_cores(fitted, table, monkeypatch):

@@ -3,8 +3,11 @@
 import threading
 from typing import Any
 
+import numpy as np
+
 from pritchel.guide.member import Member
 from pritchel.posterior.draws import DrawBlock, draw_block, shuffled_rows, stored_block, stored_rows
+from pritchel.tree import map_leaves
 
 MAX_CACHED_BYTES = 2**28
 _making = threading.Lock()  # a block of draws is made once
@@ -26,14 +29,15 @@ class Blocks:
         num_floats = sum(member.guide.num_weights for member in self.members) * -(-self.num_draws // len(self.members))
         return 8 * num_floats <= MAX_CACHED_BYTES
 
-    def block(self, member: int, block: int, stream: tuple[int, ...]) -> DrawBlock:
+    def block(self, member: int, block: int, stream: tuple[int, ...], precision: Any = np.float64) -> DrawBlock:
         """A block of a member's draws: those behind every answer, or, with a `stream`, others."""
         if stream or not self.is_kept:
-            return self._make(member, block, stream)
+            return _rounded(self._make(member, block, stream), precision)
         with _making:
-            if (member, block) not in self._cache:
-                self._cache[member, block] = self._make(member, block, stream)
-            return self._cache[member, block]
+            key = member, block, np.dtype(precision)
+            if key not in self._cache:
+                self._cache[key] = _rounded(self._make(member, block, stream), precision)
+            return self._cache[key]
 
     def _make(self, index: int, block: int, stream: tuple[int, ...]) -> DrawBlock:
         member = self.members[index]
@@ -44,3 +48,8 @@ class Blocks:
             return stored_block(member, shuffled_rows(num_stored, (self.seed, index, *stream), block))
         num_used = len(range(index, self.num_draws, len(self.members)))
         return stored_block(member, stored_rows(num_stored, num_used, block))
+
+
+def _rounded(block: DrawBlock, precision: Any) -> DrawBlock:
+    """The same with weights of another precision."""
+    return block._replace(weights=map_leaves(lambda leaf: leaf.astype(precision, copy=False), block.weights))

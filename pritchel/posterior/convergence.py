@@ -12,8 +12,8 @@ import numpy as np
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.infer.sample import ChainResult
-from pritchel.model.network import forward
 from pritchel.posterior.draws import stored_block
+from pritchel.posterior.stacked import stacked_forward
 
 MAX_ROWS = 200
 POOR_R_HAT = 1.5
@@ -119,7 +119,7 @@ def report_sampling(
 def _functions(member: Member, data: Dataset) -> np.ndarray:
     """Outputs of a member's draws that say where y lies, (draws, values): all classes', or the first, one a target."""
     block = stored_block(member, slice(None))
-    outputs = forward(block.weights, data.inputs.astype(np.float64), member.model.activation)
+    outputs = stacked_forward(block.weights, data.inputs.astype(np.float64), member.model.activation)
     num = outputs.shape[-1] if member.model.likelihood.has_classes else data.targets.shape[1]
     return outputs[..., :num].reshape(len(outputs), -1)
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import special
@@ -12,7 +12,7 @@ from pritchel.data.dataset import Standardizer
 from pritchel.guide.member import Member
 from pritchel.model.likelihoods import Likelihood
 from pritchel.model.likelihoods.base import Components
-from pritchel.model.network import Weights, forward
+from pritchel.model.network import Weights
 from pritchel.posterior.answers import Comparison, Fresh, Uncertainty
 from pritchel.posterior.blocks import Blocks
 from pritchel.posterior.calibration import CALIBRATIONS, FoundCalibration
@@ -24,10 +24,13 @@ from pritchel.posterior.draws import (
 )
 from pritchel.posterior.mixture import cell_log_probability, log_mean_exp, mixed_cdf, mixed_quantiles
 from pritchel.posterior.region import density_regions
+from pritchel.posterior.stacked import stacked_forward
 from pritchel.tree import map_leaves
 
 MAX_CHUNK_FLOATS = 2**22
 QUICK_CHUNK_FLOATS = 2**17  # so few stay in the fast memory of a core
+MAX_DOUBLE_ROWS = 20_000  # more at once are answered in single precision
+MAX_SINGLE_INPUT = 1e4  # deviations from the mean beyond which single precision would not do
 Part = TypeVar("Part")
 
 
@@ -35,7 +38,8 @@ class Posterior:
     """Fitted members mixed in equal parts. Arrays are (rows, features) in and (rows, outputs, ...) out.
 
     Answers come from a fixed set of weight draws, the same for every row and every call. Draws of a guide are remade
-    from the seed when needed and kept in memory while they are small; they are no part of the pickled state.
+    from the seed when needed and kept in memory while they are small; they are no part of the pickled state. Many rows
+    at once are answered in single precision, which changes the sixth digit or so.
     A calibration, where there is one, is part of every answer in the units of y.
     """
 
@@ -216,9 +220,10 @@ class Posterior:
     def _by_rows(self, inputs: np.ndarray, answer: Callable[[Components, slice], Part]) -> list[Part]:
         """What is made of the draws' predictive distributions, chunk by chunk of the rows, on all cores."""
         floats = QUICK_CHUNK_FLOATS if self._blocks.is_kept else MAX_CHUNK_FLOATS
+        precision = np.float64 if len(inputs) <= MAX_DOUBLE_ROWS else np.float32
 
         def of_chunk(rows: slice) -> Part:
-            return answer(self._components_of(inputs[rows], self.num_draws, ()), rows)
+            return answer(self._components_of(inputs[rows], self.num_draws, (), precision), rows)
 
         return by_chunks(of_chunk, len(inputs), self._chunk_rows(self.num_draws, floats))
 
@@ -235,8 +240,10 @@ class Posterior:
                 components = self._components_of(inputs[start : start + chunk_rows], num_draws, stream)
             yield components
 
-    def _components_of(self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]) -> Components:
-        outputs, values = self._functions(inputs, num_draws, stream)
+    def _components_of(
+        self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...], precision: Any = np.float64
+    ) -> Components:
+        outputs, values = self._functions(inputs, num_draws, stream, precision)
         location, scale = self.standardizer.target_mean, self.standardizer.target_scale
         parts = self.likelihood.components(outputs, values, location, scale)
         if self.calibration is None:
@@ -247,21 +254,24 @@ class Posterior:
         return self.calibration.components(parts, center)
 
     def _functions(
-        self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...]
+        self, inputs: np.ndarray, num_draws: int, stream: tuple[int, ...], precision: Any
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """The network's outputs, (draws, rows, outputs), and what else the draws' components need.
 
         The members take turns over the draws.
         """
         standard = self.standardizer.scale_inputs(inputs)
+        if np.abs(standard).max(initial=0) > MAX_SINGLE_INPUT:
+            precision = np.float64
+        standard = standard.astype(precision, copy=False)
         functions = np.empty((num_draws, len(standard), self.members[0].guide.widths[-1]))
         values: dict[str, np.ndarray] = {}
         for index, member in enumerate(self.members):
             own = np.flatnonzero(self._member_of_draw(num_draws) == index)
             for block, first in enumerate(range(0, len(own), BLOCK_DRAWS)):
                 draws = own[first : first + BLOCK_DRAWS]
-                used = self._blocks.block(index, block, stream).first(len(draws))
-                functions[draws] = forward(used.weights, standard, member.model.activation)
+                used = self._blocks.block(index, block, stream, precision).first(len(draws))
+                functions[draws] = stacked_forward(used.weights, standard, member.model.activation)
                 for name, value in used.noise.items():
                     values.setdefault(name, np.empty((num_draws, *value.shape[1:])))[draws] = value
         return functions, values
