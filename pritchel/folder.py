@@ -17,7 +17,7 @@ from typing import Any
 from pritchel.serial import MAX_TEXT_BYTES, Arrays, FileError, pack_arrays, parse_arrays, read_json
 from pritchel.writing import exchange, owned, sync, write_bytes, write_text
 
-FORMAT, FORMAT_VERSION = "pritchel-model", 6
+FORMAT, FORMAT_VERSION = "pritchel-model", 7
 SPEC, WEIGHTS, CARD = "spec.json", "weights.safetensors", "README.md"
 WAIT_SECONDS = 10.0  # for another writer to end
 MAX_READS, PAUSE_SECONDS = 10, 0.02

@@ -6,7 +6,8 @@ COARSE = 0.1  # standard deviations: a grid with smaller steps is as good as non
 TIED = 0.5  # of the rows: where fewer distinct values than that are left, rounding is worth a look
 HEAVY, ALONE = 0.2, 3.0  # share of the rows of one value, and how much commoner than the next it is
 MANY = 10  # distinct values: fewer are levels, not a quantity
-ROUNDING = 1e-6  # of a step
+ROUNDING = 1e-4  # of a step: what single precision leaves of standardized values
+KNOWN = 0.5  # of a step: noise does not look at targets on a grid more closely than this
 MORE_ZEROS = 0.05  # share of rows
 
 
@@ -19,6 +20,15 @@ def coarse_step(values: np.ndarray) -> float | None:
     step = float(steps.min())
     is_grid = np.all(np.abs(steps / step - np.round(steps / step)) < ROUNDING * np.maximum(steps / step, 1))
     return step if is_grid and step >= COARSE * values.std() else None
+
+
+def rounding_variance(targets: np.ndarray) -> np.ndarray | None:
+    """Of each target, (rows, targets), how far values on a coarse grid may be from what they stand for; None: no grid.
+
+    As if that were spread evenly over `KNOWN` of a step.
+    """
+    steps = np.array([coarse_step(np.asarray(values, float)) or 0.0 for values in targets.T])
+    return (KNOWN * steps) ** 2 / 12 if steps.any() else None
 
 
 def heavy_value(values: np.ndarray) -> tuple[float, float] | None:

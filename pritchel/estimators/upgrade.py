@@ -33,6 +33,7 @@ OWN_SETTINGS_OF_1 = {  # what the priors and likelihoods of format 1 had of thei
     "gaussian": ("noise_prior",),
     "student_t": ("noise_prior", "dof"),
 }
+KNOW_GRIDS = ("HeteroscedasticLikelihood", "AdaptiveLikelihood", "MixtureLikelihood")
 PRIORS_OF_1 = {
     "Gaussian": "StandardNormalPrior",
     "Horseshoe": "HorseshoePrior",
@@ -50,7 +51,23 @@ def upgraded(spec: dict[str, Any]) -> dict[str, Any]:
         spec = _from_3(spec)
     if spec["format_version"] < 5:
         spec = _from_4(spec)
-    return _from_5(spec) if spec["format_version"] < 6 else spec
+    if spec["format_version"] < 6:
+        spec = _from_5(spec)
+    return _from_6(spec) if spec["format_version"] < 7 else spec
+
+
+def _from_6(spec: dict[str, Any]) -> dict[str, Any]:
+    """Before noise knew of grids: there is none."""
+    members = [part | {"model": _without_grid(part["model"])} for part in spec["fitted"]["members"]]
+    return spec | {"fitted": spec["fitted"] | {"members": members}}
+
+
+def _without_grid(model: dict[str, Any]) -> dict[str, Any]:
+    likelihood = model["fields"]["likelihood"]
+    if likelihood["module"] not in KNOW_GRIDS:
+        return model
+    likelihood = likelihood | {"fields": likelihood["fields"] | {"rounding": None}}
+    return model | {"fields": model["fields"] | {"likelihood": likelihood}}
 
 
 def _from_5(spec: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from pritchel.data.grid import rounding_variance
 from pritchel.lazy import jnp
 from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import PrecisionSettings
@@ -122,4 +123,4 @@ class AdaptiveNoise(PrecisionSettings):
 
     def build(self, start: LikelihoodStart) -> AdaptiveLikelihood:
         """The likelihood for a table."""
-        return AdaptiveLikelihood(*self.precision_fields(start))
+        return AdaptiveLikelihood(*self.precision_fields(start), rounding=rounding_variance(start.targets))

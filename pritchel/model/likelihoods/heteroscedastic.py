@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from pritchel.data.grid import rounding_variance
 from pritchel.lazy import jnp
 from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import (
@@ -28,6 +29,11 @@ def heard(progress: Scalar | float) -> Scalar:
     return jnp.clip((progress - SILENT) / (HEARD - SILENT), 0.0, 1.0)
 
 
+def squared_distance(distance: Any, rounding: Any) -> Any:
+    """Expected, where targets may be off by what they were rounded to."""
+    return distance**2 if rounding is None else distance**2 + rounding.astype(distance.dtype)
+
+
 class HeteroscedasticLikelihood(PrecisionLikelihood):
     r"""$y \sim N(f, e^{s}/\gamma)$ with two outputs a target, $f$ first and then the $s$ in tenths of a nat.
 
@@ -35,7 +41,12 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
     that a noise without a pattern costs nothing: its scale shrinks, $s$ goes to zero, and Gaussian noise is left. The
     mean is found first: until the KL weight has climbed, by default, $s$ is taken for zero; so it is at the beginning
     of a chain.
+
+    On a coarse grid such noise could cling to single values and gain without end: $(y - f)^2$ is then that of a y which
+    lies anywhere near its value, its expectation being larger by the variance of that.
     """
+
+    rounding: Float[AnyArray, " targets"] | None  # that variance; None where there is no grid
 
     mean_first = True
 
@@ -76,7 +87,7 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
     def _expected_parts(self, params: Any, targets: Any, mean: Any, var: Any) -> tuple[Any, Any, Any]:
         r"""$E[\ln(\gamma e^{-s})]$, $E[(y - f)^2]$ and $\ln E[\gamma e^{-s}]$."""
         num = targets.shape[1]
-        sq_error = (targets - mean[:, :num]) ** 2 + jnp.maximum(var[:, :num], 0.0)  # rounding may leave it below
+        sq_error = self._sq_error(targets, mean) + jnp.maximum(var[:, :num], 0.0)  # float errors may leave it below
         log_var, log_var_var = UNIT * mean[:, num:], UNIT**2 * var[:, num:]
         log_factor = params[:num] - log_var + 0.5 * log_var_var
         return self.expected_log_precision(params[:num]) - log_var, sq_error, log_factor
@@ -90,7 +101,10 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
         r"""$\ln(\gamma e^{-s})$, and $\gamma e^{-s}(y - f)^2$."""
         num = targets.shape[1]
         log_precision = params[:num] - UNIT * outputs[:, num:]
-        return log_precision, jnp.exp(log_precision) * (targets - outputs[:, :num]) ** 2
+        return log_precision, jnp.exp(log_precision) * self._sq_error(targets, outputs)
+
+    def _sq_error(self, targets: Any, outputs: Any) -> Any:
+        return squared_distance(targets - outputs[:, : targets.shape[1]], self.rounding)
 
     def moments(self, outputs, values, ops):
         """The first outputs; the variance that the second ones make of the noise's own."""
@@ -128,4 +142,4 @@ class Heteroscedastic(PrecisionSettings):
 
     def build(self, start: LikelihoodStart) -> HeteroscedasticLikelihood:
         """The likelihood for a table."""
-        return HeteroscedasticLikelihood(*self.precision_fields(start))
+        return HeteroscedasticLikelihood(*self.precision_fields(start), rounding=rounding_variance(start.targets))

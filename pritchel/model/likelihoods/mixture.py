@@ -8,10 +8,11 @@ from jaxtyping import Float
 from scipy import special
 
 from pritchel import checks
+from pritchel.data.grid import rounding_variance
 from pritchel.lazy import jax, jnp
 from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import PrecisionSettings, log_precision_prior
-from pritchel.model.likelihoods.heteroscedastic import UNIT, heard
+from pritchel.model.likelihoods.heteroscedastic import UNIT, heard, squared_distance
 from pritchel.numerics import LOG_2PI, as_parameter, expected_log_softmax
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
@@ -34,13 +35,14 @@ class MixtureLikelihood(Likelihood):
     $d$, $\beta$ and $\eta$ are zero; all but $f$ in tenths, each with a scale of its own under the prior's
     half-Cauchy; $|s| \leq 5$. $\gamma$, $\delta$ and $\beta$ are `params`, points to q. $\pi$ at $\eta = 0$ has a
     Dirichlet prior that leaves humps without weight; one hump is heteroscedastic noise. While the mean is found,
-    humps are the same for all rows.
+    humps are the same for all rows. A coarse grid is met as by heteroscedastic noise.
     """
 
     mean_first = True
     prior_shape: Scalar
     prior_rate: Scalar
     hump_index: Float[AnyArray, " humps"]  # 0, 1, 2, ...: its length is the number of humps
+    rounding: Float[AnyArray, " targets"] | None  # variance of what targets on a grid stand for; None: there is no grid
 
     @property
     def num_humps(self) -> int:
@@ -101,7 +103,7 @@ class MixtureLikelihood(Likelihood):
         num_targets = targets.shape[-1]
         own, (function, at) = self._own(params), self._humps(mean, num_targets)
         function_var, spread = self._humps(UNIT * var, num_targets)  # variances: tenths of tenths
-        square = (targets[:, None] - function[:, None] - own.place - at.place) ** 2
+        square = self._square(targets, function, own, at)
         square = square + function_var[:, None] / UNIT + spread.place
         log_precision = -own.log_var - _limited(at.log_var)
         precision = jnp.exp(-own.log_var - _limited(at.log_var - 0.5 * spread.log_var))
@@ -112,11 +114,15 @@ class MixtureLikelihood(Likelihood):
     def log_density(self, params, targets, outputs):
         r"""$\ln\sum_k \pi_k N(y \mid f + \delta_k + d_k, e^{s_k}/\gamma_k)$."""
         own, (function, at) = self._own(params), self._humps(outputs, targets.shape[-1])
-        square = (targets[:, None] - function[:, None] - own.place - at.place) ** 2
+        square = self._square(targets, function, own, at)
         log_precision = -own.log_var - _limited(at.log_var)
         log_weight = jax.nn.log_softmax(own.logit + at.logit, axis=-2)
         per_hump = log_weight + 0.5 * (log_precision - LOG_2PI - jnp.exp(log_precision) * square)
         return jax.nn.logsumexp(per_hump, axis=-2).sum(-1)
+
+    def _square(self, targets: Any, function: Any, own: Humps, at: Humps) -> Any:
+        """From the places of the humps, (rows, humps, targets)."""
+        return squared_distance(targets[:, None] - function[:, None] - own.place - at.place, self.rounding)
 
     def log_prior(self, params: Float[AnyArray, " params"]) -> Scalar:
         """Gammas of the precisions, standard normals of the places about where they start, a Dirichlet of weights."""
@@ -256,4 +262,5 @@ class Mixture(PrecisionSettings):
     def build(self, start: LikelihoodStart) -> MixtureLikelihood:
         """The likelihood for a table."""
         shape, rate = (np.asarray(float(value)) for value in self.noise_prior)
-        return MixtureLikelihood(shape, rate, np.arange(float(self.num_humps)))
+        humps = np.arange(float(self.num_humps))
+        return MixtureLikelihood(shape, rate, humps, rounding_variance(start.targets))
