@@ -71,7 +71,7 @@ def run_missing(size: str, name: str, splits: list[int]) -> None:
             "ll": run.scores.log_likelihood,
             "coverage": run.scores.coverage,
             "constant": run.constant[:2],
-            "offered": list(estimator.hidden),
+            "offered": [len(scales) for scales in estimator.unit_scales_[0]],
             "kept": estimator.units_kept_.mean(0).tolist(),
             "seconds": run.seconds,
         }
