@@ -14,8 +14,7 @@ from pritchel import AdaptiveNoise, HorseshoeClassifier, HorseshoeRegressor, Sam
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.guide.network import draw_noise_shapes, draw_unknowns
-from pritchel.infer.coordinates import fill, filled_widths, start_chain
-from pritchel.infer.elbo import Batch
+from pritchel.infer.coordinates import Columns, fill, filled_widths, start_chain
 from pritchel.infer.options import Options
 from pritchel.infer.sample import Chain, SamplingPlan, sample_members
 from pritchel.infer.trial import Execution
@@ -43,6 +42,10 @@ def adaptive():
     return AdaptiveNoise(noise_prior=(0.1, 0.01)).build(LikelihoodStart(np.zeros((1, 2)), np.full(1, 20.0)))
 
 
+def columns_of(batch):
+    return Columns(batch.inputs.T, batch.targets, batch.weights)
+
+
 @pytest.mark.parametrize(("prior", "is_adaptive"), [(prior, prior == "horseshoe") for prior in PRIORS])
 def test_density_over_positions_is_the_joint_times_a_dense_jacobian(x64, prior, is_adaptive):
     """Filled up, so what fills counts with its prior: the same change of variables as for the rest."""
@@ -66,7 +69,7 @@ def test_density_over_positions_is_the_joint_times_a_dense_jacobian(x64, prior, 
     real = take_units(unknowns, alive)
     expected = log_prior(coordinates.model, unknowns) + volume
     expected += log_joint(coordinates.model, real, *batch) - log_prior(coordinates.model, real)
-    assert float(jax.jit(coordinates.log_density)(at, *batch)) == pytest.approx(float(expected), rel=1e-9)
+    assert float(jax.jit(coordinates.log_density)(at, columns_of(batch))) == pytest.approx(float(expected), rel=1e-9)
     back = coordinates.position_of(unknowns)
     np.testing.assert_allclose(back, at, rtol=1e-9, atol=1e-9)
 
@@ -371,14 +374,14 @@ def test_draws_behind_answers_are_spread_over_the_chain():
 def test_a_chain_finds_the_mean_first():
     """Its first iterations are those of constant noise; then it stands still once, to learn the density."""
     _, start = started("horseshoe", (2,), likelihood=adaptive())
-    chain = Chain(start, Batch(*table_batch()), SamplingPlan(4, 20, 6, 3, 0.8, 6), (0,))
+    chain = Chain(start, columns_of(table_batch()), SamplingPlan(4, 20, 6, 3, 0.8, 6), (0,))
     chain.is_kept[:] = True
     while chain.done < chain.num_iterations:
         chain.run_chunk()
     positions, told = jnp.concatenate(chain.positions), np.concatenate(chain.trace)[:, 0]
 
     def density(is_early):
-        of_one = jax.jit(lambda one: start.coordinates.log_density(one, *chain.batch, is_early))
+        of_one = jax.jit(lambda one: start.coordinates.log_density(one, chain.table, is_early))
         return np.asarray([of_one(one) for one in positions])
 
     early, full = density(True), density(False)

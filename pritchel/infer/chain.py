@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pritchel.infer.coordinates import Coordinates
-from pritchel.infer.elbo import Batch
+from pritchel.infer.coordinates import Columns, Coordinates
 from pritchel.lazy import jax, jnp
 from pritchel.programs import compiled
 
@@ -75,7 +74,7 @@ def start_state(position: np.ndarray, deviations: np.ndarray) -> tuple[Any, ...]
 def run_chunk(
     state: tuple[Any, ...],
     coordinates: Coordinates,
-    batch: Batch,
+    table: Columns,
     iterations: Iterations,
     num_iterations: Any,
     key_data: Any,
@@ -98,7 +97,7 @@ def run_chunk(
         step_size: Any = jnp.where(at.stage == 2, last_step(step), jnp.exp(step.log_step_size))
         step_size = jnp.where(at.is_changed, STANDSTILL, step_size)
         chain = _where(at.is_changed, _unknown(chain.position), chain)
-        log_density = partial(_log_density, coordinates, batch, at.is_early)
+        log_density = partial(_log_density, coordinates, table, at.is_early)
         own_key = jax.random.fold_in(key, at.number)
         chain, info = kernel(own_key, chain, log_density, step_size, metric.inverse_mass_matrix, at.num_leapfrogs)
         step = _where((at.stage < 2) & ~at.is_changed, update_step(step, info.acceptance_rate), step)
@@ -120,8 +119,8 @@ def _unknown(position: Any) -> Any:
     return HMCState(position, -np.inf, 0 * position)
 
 
-def _log_density(coordinates: Coordinates, batch: Batch, is_early: Any, position: Any) -> Any:
-    return coordinates.log_density(position, *batch, is_early)
+def _log_density(coordinates: Coordinates, table: Columns, is_early: Any, position: Any) -> Any:
+    return coordinates.log_density(position, table, is_early)
 
 
 def _where(condition: Any, yes: Any, no: Any) -> Any:

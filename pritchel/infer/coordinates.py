@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from pritchel.guide.member import Member
 from pritchel.guide.network import DrawNoise, NetworkGuide, draw_noise_shapes, draw_unknowns
 from pritchel.infer.step import unravel
 from pritchel.lazy import jax, jnp
 from pritchel.model.joint import Unknowns, is_per_unit, log_prior, log_weight_scales, weights_of
-from pritchel.model.network import Model, Weights, forward
+from pritchel.model.network import Model, Weights, forward_across
 from pritchel.programs import compiled
 from pritchel.shapes import AnyArray, Scalar
 from pritchel.tree import Tree
@@ -26,6 +27,14 @@ LOG_OFF = -1.0  # ln a; of -4 to -1 this got furthest where the fit had memorize
 WIDTH_STEP = 8  # filled-up widths are multiples of this, so that tables alike share a program
 NUM_DRAWS = 100  # behind the deviations that the metric starts from
 LEAST_SD = 1e-3
+
+
+class Columns(NamedTuple):
+    """A table as chains take it; a row of weight zero is padding."""
+
+    inputs: Float[AnyArray, "features rows"]  # products are quicker along the rows
+    targets: Float[AnyArray, "rows targets"]
+    weights: Float[AnyArray, " rows"]
 
 
 class Coordinates(Tree):
@@ -53,9 +62,7 @@ class Coordinates(Tree):
         moved = _map_matrices(lambda part, log: part if log is None else part * namespace.exp(log), unknowns, stretch)
         return namespace.concatenate([leaf.ravel() for leaf in jax.tree.leaves(self._free(moved))])
 
-    def log_density(
-        self, position: AnyArray, inputs: AnyArray, targets: AnyArray, weights: AnyArray, is_early: Any = False
-    ) -> Scalar:
+    def log_density(self, position: AnyArray, table: Columns, is_early: Any = False) -> Scalar:
         """ln p(y, everything unknown) as a density over positions, for rows that count `weights` times.
 
         Early, only with as much of the likelihood as a chain begins with.
@@ -63,13 +70,13 @@ class Coordinates(Tree):
         unknowns, volume = self.unknowns(position)
         made = weights_of(self.model, unknowns)
         hidden = tuple(matrix * alive for matrix, alive in zip(made.hidden, self.is_alive, strict=True))
-        outputs = forward(made._replace(hidden=hidden), inputs, self.model.activation)
+        outputs = forward_across(made._replace(hidden=hidden), table.inputs, self.model.activation).T
         likelihood, params = self.model.likelihood, unknowns.likelihood
         if likelihood.mean_first:
             first = likelihood.at_first(params, outputs)
             params, outputs = (jnp.where(is_early, *pair) for pair in zip(first, (params, outputs), strict=True))
-        per_row = likelihood.log_density(params, targets, outputs)
-        return (weights * per_row).sum() + log_prior(self.model, unknowns) + volume
+        per_row = likelihood.log_density(params, table.targets, outputs)
+        return (table.weights * per_row).sum() + log_prior(self.model, unknowns) + volume
 
     def _log_stretch(self, unknowns: Unknowns) -> Weights:
         """By what a weight's coordinate is its base weight's multiple; what fills stays with base weights."""

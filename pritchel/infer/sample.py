@@ -13,8 +13,7 @@ from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
 from pritchel.infer.chain import Iterations, Trace, run_chunk, schedule, start_state
 from pritchel.infer.checkpoint import Checkpoint, CheckpointElsewhere, Kept, fingerprint, packed, unpacked
-from pritchel.infer.coordinates import Start, filled_widths, start_chain
-from pritchel.infer.elbo import Batch
+from pritchel.infer.coordinates import Columns, Start, filled_widths, start_chain
 from pritchel.infer.trial import Execution, Progress, Status
 from pritchel.infer.turns import Turns, num_under_way
 from pritchel.jobs import answers, is_elsewhere
@@ -64,8 +63,8 @@ class ChainState(NamedTuple):
 class Chain:
     """A chain under way."""
 
-    def __init__(self, start: Start, batch: Batch, plan: SamplingPlan, seed: Sequence[int]):
-        self.coordinates, self.batch, self.plan = start.coordinates, batch, plan
+    def __init__(self, start: Start, table: Columns, plan: SamplingPlan, seed: Sequence[int]):
+        self.coordinates, self.table, self.plan = start.coordinates, table, plan
         rng = np.random.default_rng(np.random.SeedSequence(list(seed)))
         self.key_data = rng.integers(0, 2**32, 2, dtype=np.uint32)
         self.iterations = schedule(plan.num_early, plan.num_warmup, plan.num_samples, plan.num_leapfrogs, rng)
@@ -94,7 +93,7 @@ class Chain:
 
     def compile(self) -> None:
         """Have the program made before many chains ask for it at once."""
-        keep_few_programs(run_chunk, self.state, self.batch)
+        keep_few_programs(run_chunk, self.state, self.table)
         self._iterate(0)
 
     def run_chunk(self) -> None:
@@ -111,7 +110,7 @@ class Chain:
         some = Iterations(*(part[index] for part in self.iterations))
         target = np.float32(self.plan.target_acceptance)
         with jax.enable_x64(False):  # the same draws, whatever else the process computes
-            return run_chunk(self.state, self.coordinates, self.batch, some, count, self.key_data, target)
+            return run_chunk(self.state, self.coordinates, self.table, some, count, self.key_data, target)
 
     def result(self) -> ChainResult:
         """How it went."""
@@ -142,13 +141,13 @@ def sample_members(
     `is_fitted` tells of each member which rows those were, if not all. An interrupt keeps the draws so far, where a
     chain has a few; else the member stays as it was fitted.
     """
-    widths, batch = filled_widths(members), _filled_rows(data)
+    widths, table = filled_widths(members), _filled_rows(data)
     chains = []
     for index, member in enumerate(members):
-        own = batch
+        own = table
         if is_fitted is not None:  # rows of no weight: all chains share a program
             weights = np.where(is_fitted[index], data.weights, 0).astype(np.float32)
-            own = batch._replace(weights=np.pad(weights, (0, len(batch.weights) - len(weights))))
+            own = table._replace(weights=np.pad(weights, (0, len(table.weights) - len(weights))))
         chains.append(Chain(start_chain(member, widths, float(own.weights.sum())), own, plan, (seed, index, 4)))
     checkpoints = _checkpoints(execution, chains, seed)
     with together(execution.checkpoints) as crew:
@@ -266,18 +265,18 @@ def _run(
             if checkpoint is not None and (checkpoint.is_due() or chain.done == chain.num_iterations):
                 checkpoint.save(chain.snapshot())
             if on_progress is not None:
-                bound = float(chain.trace[-1][-1, 0]) / max(float(chain.batch.weights.sum()), 1.0)
+                bound = float(chain.trace[-1][-1, 0]) / max(float(chain.table.weights.sum()), 1.0)
                 on_progress(Progress(index, chain.done, chain.num_iterations, bound, None, "sampling"))
     except KeyboardInterrupt:
         chain.status = "interrupted"
 
 
-def _filled_rows(data: Dataset) -> Batch:
+def _filled_rows(data: Dataset) -> Columns:
     """The table, filled up with rows of no weight."""
     extra = -len(data.inputs) % ROW_STEP
     pad = [(0, extra), (0, 0)]
     targets = np.pad(data.targets, pad, mode="edge")  # a target that the likelihood knows how to take
-    return Batch(np.pad(data.inputs, pad), targets, np.pad(data.weights, pad[0]))
+    return Columns(np.ascontiguousarray(np.pad(data.inputs, pad).T), targets, np.pad(data.weights, pad[0]))
 
 
 def _checkpoints(execution: Execution, chains: list[Chain], seed: int) -> list[Checkpoint | None]:
@@ -287,7 +286,7 @@ def _checkpoints(execution: Execution, chains: list[Chain], seed: int) -> list[C
     execution.checkpoints.mkdir(parents=True, exist_ok=True)
     made: list[Checkpoint | None] = []
     for index, chain in enumerate(chains):
-        parts = [chain.coordinates.model, chain.coordinates.start, tuple(chain.batch)]
+        parts = [chain.coordinates.model, chain.coordinates.start, tuple(chain.table)]
         mark = fingerprint(parts, chain.plan, seed, len(chains))
         made.append(Checkpoint(execution.checkpoints / f"chain-{index + 1}.safetensors", mark))
     return made

@@ -33,6 +33,15 @@ def forward(weights: Weights, inputs: Any, activation: Activation) -> Any:
     return outputs if weights.linear is None else outputs + inputs @ weights.linear
 
 
+def forward_across(weights: Weights, inputs: Any, activation: Activation) -> Any:
+    """The same with rows along the last axis, of inputs (features, rows) as of outputs: quicker where they are many."""
+    values = inputs
+    for matrix in weights.hidden:
+        values = activate(activation, matrix[:-1].T @ values + matrix[-1][:, None])
+    outputs = weights.output[:-1].T @ values + weights.output[-1][:, None]
+    return outputs if weights.linear is None else outputs + weights.linear.T @ inputs
+
+
 class Model(Tree):
     """p(y, weights, scales): everything but the data. `joint` has its log density."""
 
