@@ -24,11 +24,11 @@ FIRST_OFFER = (100, 100)  # units, where the width is left open
 def default_steps(num_rows: int, is_sampled: bool = False) -> tuple[int, int]:
     """Steps, and rows in a batch: 8,000 of 128 for a table of up to 10,000 rows, then slowly more of both.
 
-    5,000 are enough to find the width of a table of up to 5,000 rows, where the posterior is then sampled.
+    4,000 are enough to find the width of a table of up to 5,000 rows, where the posterior is then sampled.
     """
     is_brief = is_sampled and num_rows <= 5000
     growth = float(np.clip(np.sqrt(num_rows / 10_000), 1, 4))
-    return 1000 * round((5 if is_brief else 8) * growth), 128 if num_rows < 20_000 else 256
+    return 1000 * round((4 if is_brief else 8) * growth), 128 if num_rows < 20_000 else 256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Training(Settings):
     ----------
     num_steps, batch_size : "auto" or int
         Steps of Adam, and rows in each. "auto": 8,000 steps of 128 rows up to 10,000 rows, then slowly more of both;
-        5,000 up to 5,000 rows where the posterior is then sampled.
+        4,000 up to 5,000 rows where the posterior is then sampled.
     learning_rate : float
         Of Adam, at its largest.
     schedule : {"cosine", "constant"}
