@@ -2,21 +2,34 @@
 
 import copy
 import pickle
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
 import pritchel
-from pritchel import Calibration, DynamicsModel, FileError, FitWarning, HorseshoeClassifier, HorseshoeRegressor
+import pritchel.posterior.calibration.pooled as pooled_file
+from pritchel import (
+    Calibration,
+    DynamicsModel,
+    FileError,
+    FitWarning,
+    HorseshoeClassifier,
+    HorseshoeRegressor,
+    Sampling,
+)
 from pritchel.data.dataset import Table, distinct_rows
 from pritchel.data.split import leave_out
 from pritchel.estimators.saved import unpack
 from pritchel.folder import read_folder
 from pritchel.model.likelihoods.continuous import NormalComponents, StudentComponents
+from pritchel.model.likelihoods.gaussian import GaussianLikelihood
+from pritchel.model.likelihoods.poisson import PoissonLikelihood
 from pritchel.posterior.answers import Fresh
 from pritchel.posterior.calibration.conformal import Conformal
+from pritchel.posterior.calibration.pooled import PooledSpread, _left_out
 from pritchel.posterior.calibration.spread import Spread, SpreadComponents
 from pritchel.posterior.calibration.temperature import Temperature
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantiles
@@ -34,6 +47,132 @@ def classes(table):
 
 def rows_like(X, number, seed=0):
     return np.random.default_rng(seed).normal(size=(number, X.shape[1]))
+
+
+# What the fit's own rows tell of several networks' mixture
+
+
+class Pool:
+    """Networks that are constants: each member's draws of a mean for every row, and their noise."""
+
+    def __init__(self, means, noise):
+        members, draws, rows = means.shape
+        self.parts = np.moveaxis(means, 0, 1).reshape(draws * members, rows, 1), noise  # they take turns
+        self.members, self.likelihood = [SimpleNamespace(draws=True)] * members, object.__new__(GaussianLikelihood)
+
+    def over_rows(self, inputs, targets, answer):
+        mean, noise = self.parts
+        return answer(NormalComponents(mean, np.full_like(mean, noise)), targets)
+
+
+def pooled(means, noise, y, weights=None):
+    rows = Table(np.zeros((len(y), 1)), y[:, None], np.ones(len(y)) if weights is None else weights)
+    return PooledSpread.find([Fresh(Pool(means, noise), rows)], 3)
+
+
+def test_draws_reweighted_are_those_of_a_posterior_that_never_saw_the_row():
+    rng = np.random.default_rng(0)
+    y, num_draws = rng.normal(size=6), 200_000
+    draws = y.mean() + rng.normal(size=num_draws) / np.sqrt(len(y))  # of a normal mean under a flat prior
+    parts = NormalComponents(np.tile(draws[:, None, None], (1, len(y), 1)), np.ones((num_draws, len(y), 1)))
+    counts = _left_out(parts.log_density(y[:, None])[..., 0], num_members=2)
+    others = (y.sum() - y) / (len(y) - 1)
+    np.testing.assert_allclose((np.exp(counts)[..., None] * parts.mean).mean(0)[:, 0], others, atol=0.02)
+    exact = stats.norm.logpdf(y, others, np.sqrt(1 + 1 / (len(y) - 1)))
+    np.testing.assert_allclose(log_mean_exp(parts.log_density(y[:, None])[..., 0] + counts), exact, atol=0.02)
+
+
+def test_a_row_left_out_takes_no_member_with_it():
+    log_density = np.random.default_rng(1).normal(size=(7, 3)) * 4
+    counts = np.exp(_left_out(log_density, 2))
+    np.testing.assert_allclose(counts[::2].mean(0), 1)
+    np.testing.assert_allclose(counts[1::2].mean(0), 1)
+
+
+def test_a_mixture_of_networks_that_are_each_right_is_narrowed_to_what_its_mean_errs():
+    rng = np.random.default_rng(2)
+    num_rows, noise, apart = 1000, 0.3, 1.0
+    truth = rng.normal(size=num_rows) * 3
+    means = np.stack([truth + apart * rng.normal(size=num_rows) for _ in range(3)])
+    y = truth + noise * rng.normal(size=num_rows)
+    own = np.sqrt(noise**2 + apart**2)  # the spread that each of them needs, and has
+    found = pooled(np.tile(means[:, None], (1, 30, 1)), own, y)
+    assert found is not None
+    told = np.sqrt(own**2 + means.var(0).mean())
+    needed = np.sqrt(np.mean((y - means.mean(0)) ** 2))
+    assert found.values[0] == pytest.approx(needed / told, rel=0.1)
+    assert found.values[0] < 0.7
+    assert (found.num_rows, found.seed) == (num_rows, 3)
+    assert "too wide" in str(found)
+    twice = pooled(np.tile(means[:, None], (1, 30, 1)), own, y, np.full(num_rows, 2.0))
+    assert twice is not None
+    np.testing.assert_allclose(twice.values, found.values, rtol=0.02)  # but for the pull to one
+
+
+def test_a_mixture_that_is_right_or_too_narrow_is_left_alone():
+    rng = np.random.default_rng(3)
+    means = rng.normal(size=(3, 30, 400)) * 0.1
+    for noise in (1.0, 0.5):
+        assert pooled(means, noise, rng.normal(size=400)) is None
+
+
+def test_what_rows_say_of_themselves_is_not_believed_where_each_has_its_way():
+    """Networks that run through every row look too wide for it, and may be wrong anywhere else."""
+    rng = np.random.default_rng(4)
+    y = rng.normal(size=400)
+    means = y + rng.normal(size=(3, 60, 400))  # every draw errs by as much as its noise says: rows matter much
+    assert pooled(means, 0.5, y) is None
+
+
+@pytest.mark.parametrize("change", ["one member", "no chain", "counts"])
+def test_nothing_is_looked_for_where_there_is_no_mixture_of_chains(change):
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=50)
+    pool = Pool(np.zeros((1 if change == "one member" else 2, 10, 50)), 5.0)
+    if change == "no chain":
+        pool.members = [SimpleNamespace(draws=None)] * 2
+    if change == "counts":
+        pool.likelihood = object.__new__(PoissonLikelihood)
+    assert PooledSpread.find([Fresh(pool, Table(np.zeros((50, 1)), y[:, None], np.ones(50)))], 0) is None
+
+
+def test_one_target_of_two_is_narrowed_and_the_other_stays(monkeypatch):
+    def heights(first):
+        return -((np.log(pooled_file.FACTORS) - np.log([[first], [1.1]])) ** 2) * 1e4
+
+    monkeypatch.setattr(pooled_file, "_log_likelihoods", lambda own: np.stack([heights(0.4), heights(0.5)]))
+    rows = Table(np.zeros((50, 1)), np.zeros((50, 2)), np.ones(50))
+    found = PooledSpread.find([Fresh(Pool(np.zeros((2, 5, 50)), 1.0), rows)], 0)
+    assert found is not None
+    np.testing.assert_allclose(found.values, [0.625, 1.0], rtol=1e-3)  # as far beyond 0.5 as that is beyond 0.4
+
+
+def test_the_default_fit_keeps_what_its_rows_tell(tmp_path, monkeypatch):
+    monkeypatch.setattr(pooled_file, "SURE", 5.0)  # short chains of a small table are believed, whatever they say
+    monkeypatch.setattr(pooled_file, "UNSURE", 6.0)
+    monkeypatch.setattr(pooled_file, "CLEARLY", 10.0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    sampling = Sampling(num_warmup=30, num_samples=20, num_leapfrogs=8)
+    options = {"inference": "sampled", "sampling": sampling, "num_members": 2, "training__num_steps": 300}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)  # short chains
+        default = tiny(likelihood="gaussian", **options).fit(X, y)
+        plain = tiny(likelihood="gaussian", calibration=None, **options).fit(X, y)
+    assert (default.calibration, plain.calibration_) == ("auto", None)
+    found = default.calibration_
+    expected = PooledSpread.find([Fresh(plain.posterior_, distinct_rows(X, y[:, None]))], default.posterior_.seed)
+    assert found is not None
+    assert expected is not None
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-4)
+    np.testing.assert_allclose(default.predict(X), plain.predict(X), rtol=1e-9)
+    ratio = default.predict_uncertainty(X).total / plain.predict_uncertainty(X).total
+    np.testing.assert_allclose(ratio, found.values[0])
+    default.save(tmp_path / "model")
+    loaded = pritchel.load(tmp_path / "model")
+    assert str(loaded.calibration_) == str(found)
+    np.testing.assert_array_equal(loaded.predict_quantiles(X, [0.1, 0.9]), default.predict_quantiles(X, [0.1, 0.9]))
 
 
 # What calibration makes of answers
@@ -336,7 +475,7 @@ def test_what_no_calibration_is_is_refused(table, tmp_path, kind):
         (HorseshoeClassifier, {"calibration": "spread"}, "numbers on the real line.*there is 'temperature'"),
         (HorseshoeRegressor, {"calibration": "spread", "likelihood": "poisson"}, "For these targets there is none"),
         (HorseshoeRegressor, {"calibration": "conformal", "likelihood": "poisson"}, "For these targets there is none"),
-        (HorseshoeRegressor, {"calibration": "platt"}, "'conformal', 'spread', 'temperature'; got 'platt'"),
+        (HorseshoeRegressor, {"calibration": "platt"}, "'conformal', 'spread', 'auto', 'temperature'; got 'platt'"),
         (HorseshoeRegressor, {"calibration": 3}, "None, a name .* or a Calibration; got 3"),
         (HorseshoeRegressor, {"calibration": Calibration("spread", unseen_fraction=1)}, "unseen_fraction must be"),
     ],

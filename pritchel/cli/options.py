@@ -112,7 +112,8 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption(
         "calibration",
         str,
-        "On rows kept from the fit: spread (one factor) or conformal (sure intervals); for classes temperature.",
+        "auto: narrower where sampled networks' mixture is clearly too wide for the rows of the fit. On rows kept from "
+        "the fit: spread (one factor) or conformal (sure intervals); for classes temperature.",
         CALIBRATION,
     ),
     EstimatorOption("calibration__unseen_fraction", float, "The part of the rows that it keeps.", CALIBRATION),

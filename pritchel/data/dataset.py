@@ -119,6 +119,11 @@ class Standardizer(NamedTuple):
         """Targets in standard units."""
         return (targets - self.target_mean) / self.target_scale
 
+    def unscale(self, rows: Dataset) -> Table:
+        """Rows in their own units, from standard ones."""
+        weights = rows.weights.astype(np.float64)
+        return Table(self.unscale_inputs(rows.inputs), self.unscale_targets(rows.targets), weights)
+
 
 def _location_scale(columns: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     share = weights / weights.sum()

@@ -131,7 +131,7 @@ class HorseshoeEstimator(PrunedEstimator):
         for remark in table_remarks(*stream.known.table[:2], kind):
             warnings.warn(remark, diagnostics.FitWarning, stacklevel=4)
         calibration, unseen = self.calibration_settings(), None
-        if calibration is not None:
+        if calibration is not None and calibration.keeps_rows:
             stream, rows = stream.leave_out(float(calibration.unseen_fraction))
             unseen = Unseen(calibration.name, rows, seed)
         return Ready(stream, stream.standardizer, options, seed, starts, unseen)
@@ -161,13 +161,15 @@ class HorseshoeEstimator(PrunedEstimator):
 
     def _set_right(self, plain: Posterior, fits: list[MemberFit], ready: Ready) -> Posterior:
         """The posterior, calibrated if it is to be, by rows that no member, or some, did not see; those are scored."""
+        calibration, unseen = self.calibration_settings(), ready.unseen
+        if calibration is not None and not calibration.keeps_rows:
+            rows = plain.standardizer.unscale(ready.rows.sample)
+            unseen, calibration = Unseen(calibration.name, rows, plain.seed), None
         if ready.crossing is None:
-            unseen = ready.unseen
             return plain if unseen is None else plain.calibrated(unseen.name, [Fresh(plain, unseen.rows)], unseen.seed)
         crossed = Crossed.of(fits, ready.crossing, plain.standardizer, plain.seed, plain.num_draws)
         if crossed is None:
             return plain
-        calibration = self.calibration_settings()
         done = plain if calibration is None else plain.calibrated(calibration.name, crossed.unseen, plain.seed)
         self._crossed = crossed.calibrated(done.calibration)
         self.cv_score_ = self._crossed.score()
@@ -199,7 +201,7 @@ class HorseshoeEstimator(PrunedEstimator):
     def _split(self, table: Any, seed: int, goes_on: bool, is_crossed: bool) -> tuple[Any, Unseen | None]:
         """The rows to fit to, and those that calibration keeps from the fit; a fit that goes on keeps them too."""
         calibration = self.calibration_settings()
-        if calibration is None or is_crossed:
+        if calibration is None or is_crossed or not calibration.keeps_rows:
             return table, None
         before = self.posterior_.calibration if goes_on else None
         seed = seed if before is None else before.seed

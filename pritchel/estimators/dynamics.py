@@ -80,6 +80,8 @@ class DynamicsModel(BaseEstimator):
                 "a DynamicsModel steps by the network's outputs, which must be mean differences: give its estimator "
                 f'likelihood="gaussian", "auto", "student_t" or "heteroscedastic"; got {kind.__name__}.'
             )
+        if estimator.calibration == "auto":
+            estimator.set_params(calibration=None)
         if estimator.calibration is not None:
             raise ValueError(
                 "a DynamicsModel plans with the networks' own draws, which calibration does not reach: give its "

@@ -32,8 +32,9 @@ class PartialEstimator(HorseshoeEstimator):
         targets are standardized as those of the first call were: begin with rows that are like those to come. `classes`
         are those of all rows, if the first have not all of them.
         """
-        if self.calibration is not None:
-            raise ValueError("calibration needs rows that no pass has seen: leave it None for partial_fit.")
+        calibration = self.calibration_settings()
+        if calibration is not None and calibration.keeps_rows:
+            raise ValueError("calibration needs rows that no pass has seen: leave it out for partial_fit.")
         if self.training is not None and self.training.cross_fit:
             raise ValueError("cross_fit needs rows that some members never see: leave it False for partial_fit.")
         if not is_source(X, y):

@@ -66,6 +66,7 @@ class HorseshoeRegressor(RegressorMixin, PartialEstimator):
     calibration : str or Calibration, optional
         Set predictions right on rows that no member is fitted to, a fifth of them: "spread" (wider or narrower around
         the mean) or "conformal" (intervals are sure to hold what they promise); see :class:`~pritchel.Calibration`.
+        "auto" keeps none, and narrows the mixture of sampled networks where it is clearly too wide for the fit's own.
     num_members : int
         Independent fits whose predictive distributions are mixed; 1 for a single network to deploy.
     num_draws : int
@@ -131,7 +132,7 @@ class HorseshoeRegressor(RegressorMixin, PartialEstimator):
         training: Training | None = None,
         inference: Inference = "auto",
         sampling: Sampling | None = None,
-        calibration: str | Calibration | None = None,
+        calibration: str | Calibration | None = "auto",
         num_members: int = 3,
         num_draws: int = 200,
         warm_start: bool = False,

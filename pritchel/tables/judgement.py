@@ -16,7 +16,7 @@ def judge(estimator: Any, notes: Mapping[str, Any]) -> Iterator[Message]:
     """Sentences on the scores of a fitted estimator, as notes hold them; none where there are no scores."""
     is_sampled = bool(estimator.sampling_report_.chains)
     has_counts = estimator.posterior_.likelihood.has_counts
-    is_calibrated = estimator.calibration_ is not None
+    is_calibrated = estimator.calibration_ is not None and not estimator.calibration_.uses_own_rows
     for score in notes.get("scores", ()):
         behind = score["constant_log_likelihood"] - score["log_likelihood"]
         if not behind < 0:

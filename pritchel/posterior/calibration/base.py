@@ -30,6 +30,7 @@ class FoundCalibration(ABC):
     kind: ClassVar[str]
     is_for: ClassVar[str]  # targets that it suits, in words
     moves_draws: ClassVar[bool] = False  # towards the mean of all, or away
+    uses_own_rows: ClassVar[bool] = False  # of the fit, and keeps none from it
     values: np.ndarray
     num_rows: int
     seed: int  # that chose them
@@ -41,8 +42,11 @@ class FoundCalibration(ABC):
 
     @classmethod
     @abstractmethod
-    def find(cls, unseen: Sequence[Fresh], seed: int) -> "FoundCalibration":
-        """From rows beside uncalibrated members that were not fitted to them; `seed` chose which those are."""
+    def find(cls, unseen: Sequence[Fresh], seed: int) -> "FoundCalibration | None":
+        """From rows beside uncalibrated members that were not fitted to them; `seed` chose which those are.
+
+        One that uses the fit's own rows has those. None: answers are best left alone.
+        """
 
     @abstractmethod
     def check(self, num_targets: int) -> None:
@@ -103,9 +107,9 @@ def num_rows(unseen: Sequence[Fresh]) -> int:
     return sum(len(own.rows.inputs) for own in unseen)
 
 
-def at_most(unseen: Sequence[Fresh]) -> list[Fresh]:
+def at_most(unseen: Sequence[Fresh], most: int = MAX_ROWS) -> list[Fresh]:
     """As many of the rows as tell a factor, of each part its share."""
-    share = min(1.0, MAX_ROWS / num_rows(unseen))
+    share = min(1.0, most / num_rows(unseen))
     some = []
     for posterior, rows in unseen:
         count = len(rows.inputs)
@@ -145,7 +149,7 @@ def in_words(factor: float, below: str, above: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Calibration(Settings):
-    """How predictions are set right on rows that no member is fitted to.
+    """How predictions are set right, but for "auto" on rows that no member is fitted to.
 
     Parameters
     ----------
@@ -153,8 +157,11 @@ class Calibration(Settings):
         "spread": one factor on the distance of everything from the predictive mean, found by maximum likelihood.
         "conformal": intervals and quantiles hold as many new rows as they promise, whatever the model; density, mean
         and standard deviation stay. Both are for numbers. "temperature", for classes: one power of all probabilities.
+        "auto": the factor of "spread" from the fit's own rows, where several sampled networks' mixture is clearly too
+        wide for them; else nothing is changed.
     unseen_fraction : float
         The part of the rows that no member is fitted to (at most 10,000 of them), drawn at random; of classes evenly.
+        "auto" keeps none.
 
     Examples
     --------
@@ -165,6 +172,11 @@ class Calibration(Settings):
 
     name: str
     unseen_fraction: float = 0.2
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether some rows are kept from the fit."""
+        return not CALIBRATIONS[self.name].uses_own_rows
 
     @classmethod
     def of(cls, value: Any, likelihood: type[Likelihood]) -> "Calibration":
@@ -177,7 +189,8 @@ class Calibration(Settings):
         checks.check_number("unseen_fraction", chosen.unseen_fraction, above=0, at_most=0.9)
         found = CALIBRATIONS[chosen.name]
         if not found.suits(likelihood):
-            others = [repr(name) for name, kind in CALIBRATIONS.items() if kind.suits(likelihood)]
+            suited = {name: kind for name, kind in CALIBRATIONS.items() if kind.suits(likelihood)}
+            others = [repr(name) for name, kind in suited.items() if not kind.uses_own_rows]
             raise ValueError(
                 f"calibration={chosen.name!r} is for {found.is_for}. For these targets there is "
                 f"{' or '.join(others) or 'none'}; leave it out otherwise."
