@@ -1,7 +1,7 @@
 """The guide of a whole network: hidden layers of one family, the scales they share, the output layer, the noise."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -43,7 +43,7 @@ class NetworkGuide(Tree):
     @property
     def num_weights(self) -> int:
         """Weights and biases of a draw's network, the linear path's not counted."""
-        return sum((fan_in + 1) * units for fan_in, units in itertools.pairwise(self.widths))
+        return num_weights(self.widths)
 
     def latents_of(self, layer: int) -> dict[str, Normal]:
         """What a hidden layer sees of the latents."""
@@ -52,6 +52,11 @@ class NetworkGuide(Tree):
     def has_unit_scales(self) -> bool:
         """Whether units have scales that can be looked at and pruned by."""
         return self.layers[0].log_unit_scale_moments() is not None
+
+
+def num_weights(widths: Sequence[int]) -> int:
+    """Weights and biases of a network with so many features, hidden units a layer and outputs."""
+    return sum((fan_in + 1) * units for fan_in, units in itertools.pairwise(widths))
 
 
 def start_guide(

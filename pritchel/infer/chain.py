@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pritchel.infer.coordinates import Columns, Coordinates
+from pritchel.infer.coordinates import Coordinates
+from pritchel.infer.row_blocks import Columns
 from pritchel.lazy import jax, jnp
 from pritchel.programs import compiled
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from pritchel.guide.member import Member
 from pritchel.guide.network import DrawNoise, NetworkGuide, draw_noise_shapes, draw_unknowns
+from pritchel.infer.row_blocks import Columns, sum_over_blocks
 from pritchel.infer.step import unravel
 from pritchel.lazy import jax, jnp
 from pritchel.model.joint import Unknowns, is_per_unit, log_prior, log_weight_scales, weights_of
@@ -27,14 +27,6 @@ LOG_OFF = -1.0  # ln a; of -4 to -1 this got furthest where the fit had memorize
 WIDTH_STEP = 8  # filled-up widths are multiples of this, so that tables alike share a program
 NUM_DRAWS = 100  # behind the deviations that the metric starts from
 LEAST_SD = 1e-3
-
-
-class Columns(NamedTuple):
-    """A table as chains take it; a row of weight zero is padding."""
-
-    inputs: Float[AnyArray, "features rows"]  # products are quicker along the rows
-    targets: Float[AnyArray, "rows targets"]
-    weights: Float[AnyArray, " rows"]
 
 
 class Coordinates(Tree):
@@ -70,13 +62,18 @@ class Coordinates(Tree):
         unknowns, volume = self.unknowns(position)
         made = weights_of(self.model, unknowns)
         hidden = tuple(matrix * alive for matrix, alive in zip(made.hidden, self.is_alive, strict=True))
-        outputs = forward_across(made._replace(hidden=hidden), table.inputs, self.model.activation).T
-        likelihood, params = self.model.likelihood, unknowns.likelihood
-        if likelihood.mean_first:
-            first = likelihood.at_first(params, outputs)
-            params, outputs = (jnp.where(is_early, *pair) for pair in zip(first, (params, outputs), strict=True))
-        per_row = likelihood.log_density(params, table.targets, outputs)
-        return (table.weights * per_row).sum() + log_prior(self.model, unknowns) + volume
+
+        def log_likelihood(values: tuple[Weights, AnyArray], block: Columns) -> Scalar:
+            weights, params = values
+            outputs = forward_across(weights, block.inputs, self.model.activation).T
+            likelihood = self.model.likelihood
+            if likelihood.mean_first:
+                first = likelihood.at_first(params, outputs)
+                params, outputs = (jnp.where(is_early, *pair) for pair in zip(first, (params, outputs), strict=True))
+            return (block.weights * likelihood.log_density(params, block.targets, outputs)).sum()
+
+        values = made._replace(hidden=hidden), unknowns.likelihood
+        return sum_over_blocks(log_likelihood, values, table) + log_prior(self.model, unknowns) + volume
 
     def _log_stretch(self, unknowns: Unknowns) -> Weights:
         """By what a weight's coordinate is its base weight's multiple; what fills stays with base weights."""

@@ -129,10 +129,8 @@ Inference = Literal["variational", "sampled", "auto"]
 INFERENCES = ("variational", "sampled", "auto")
 MAX_SAMPLED_ROWS = 20_000
 MAX_CHAIN_SECONDS = 180.0  # beyond, "auto" does without
-CHAIN_SECONDS = 60.0  # that a chain whose length is "auto" keeps to, if it can
+CHAIN_SECONDS = 15.0  # that a chain whose length is "auto" keeps to, if it can
 MOST_ITERATIONS, FEWEST_ITERATIONS = 200, 100  # of such a chain, to warm up and again to draw
-SECONDS_PER_GRADIENT = 5e-5  # of a small network, and
-SECONDS_PER_PRODUCT = 1.5e-10  # a row and weight on top; measured on one core, with chains on the others
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +145,7 @@ class Sampling(Settings):
         as many again.
     num_samples : "auto" or int
         Iterations from which draws are kept, evenly spaced, `num_draws` over all members. "auto", here and above: 200;
-        down to 100 where a table is so large that a chain would take more than a minute.
+        down to 100 where a table is so large that a chain would take more than a quarter of a minute.
     num_leapfrogs : int
         Mean number of leapfrog steps in an iteration. More get further; each takes a gradient of the whole table.
     target_acceptance : float
@@ -181,14 +179,15 @@ class Sampling(Settings):
 
         Keeps every draw. `mean_first` is the likelihood's.
         """
-        iteration = self.num_leapfrogs * (SECONDS_PER_GRADIENT + SECONDS_PER_PRODUCT * num_rows * num_weights)
+        chosen = int(self.num_leapfrogs), float(self.target_acceptance)
+        iteration = SamplingPlan(0, 0, 1, *chosen, 1).seconds(num_rows, num_weights)
         affordable = int(np.clip(CHAIN_SECONDS / 2 / iteration, FEWEST_ITERATIONS, MOST_ITERATIONS))
         samples = affordable if self.num_samples == "auto" else int(self.num_samples)
         longer = affordable + affordable // 2 if mean_first else affordable
         warmup = longer if self.num_warmup == "auto" else int(self.num_warmup)
         early = warmup // 3 if mean_first else 0
-        plan = SamplingPlan(early, warmup, samples, int(self.num_leapfrogs), float(self.target_acceptance), samples)
-        return plan, (warmup + samples) * iteration
+        plan = SamplingPlan(early, warmup, samples, *chosen, samples)
+        return plan, plan.seconds(num_rows, num_weights)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,9 +11,11 @@ import numpy as np
 from pritchel.crew import Crew
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
+from pritchel.guide.network import num_weights
 from pritchel.infer.chain import Iterations, Trace, run_chunk, schedule, start_state
 from pritchel.infer.checkpoint import Checkpoint, CheckpointElsewhere, Kept, fingerprint, packed, unpacked
-from pritchel.infer.coordinates import Columns, Start, filled_widths, start_chain
+from pritchel.infer.coordinates import Start, filled_widths, start_chain
+from pritchel.infer.row_blocks import Columns
 from pritchel.infer.trial import Execution, Progress, Status
 from pritchel.infer.turns import Turns, num_under_way
 from pritchel.jobs import answers, is_elsewhere
@@ -24,8 +26,10 @@ from pritchel.programs import keep_few_programs
 from pritchel.serial import stored
 
 CHUNK_ITERATIONS = 10
-ROW_STEP = 64  # tables are filled up to multiples of this with rows of no weight, so that folds share a program
 LEAST_DRAWS = 10  # fewer are no sample
+SECONDS_PER_GRADIENT = 5e-5  # of a small network, and
+SECONDS_PER_PRODUCT = 1.5e-10  # a row and weight on top; measured on one core, with chains on the others
+COMPILE_SECONDS = 5.0
 
 
 class SamplingPlan(NamedTuple):
@@ -37,6 +41,11 @@ class SamplingPlan(NamedTuple):
     num_leapfrogs: int
     target_acceptance: float
     num_kept: int  # draws kept of each chain, evenly spaced
+
+    def seconds(self, num_rows: int, num_weights: int) -> float:
+        """About what a chain takes on a core, compiling not counted."""
+        gradient = SECONDS_PER_GRADIENT + SECONDS_PER_PRODUCT * num_rows * num_weights
+        return (self.num_warmup + self.num_samples) * self.num_leapfrogs * gradient
 
 
 class ChainResult(NamedTuple):
@@ -141,13 +150,11 @@ def sample_members(
     `is_fitted` tells of each member which rows those were, if not all. An interrupt keeps the draws so far, where a
     chain has a few; else the member stays as it was fitted.
     """
-    widths, table = filled_widths(members), _filled_rows(data)
-    chains = []
-    for index, member in enumerate(members):
+    table, chains = Columns.of(data), []
+    for index, (member, widths) in enumerate(zip(members, chain_widths(members, table.num_rows, plan), strict=True)):
         own = table
         if is_fitted is not None:  # rows of no weight: all chains share a program
-            weights = np.where(is_fitted[index], data.weights, 0).astype(np.float32)
-            own = table._replace(weights=np.pad(weights, (0, len(table.weights) - len(weights))))
+            own = table.weighted(np.where(is_fitted[index], data.weights, 0).astype(np.float32))
         chains.append(Chain(start_chain(member, widths, float(own.weights.sum())), own, plan, (seed, index, 4)))
     checkpoints = _checkpoints(execution, chains, seed)
     with together(execution.checkpoints) as crew:
@@ -158,6 +165,19 @@ def sample_members(
         else:
             _run_together(chains, checkpoints, execution, crew)
     return [_outcome(member, chain) for member, chain in zip(members, chains, strict=True)]
+
+
+def chain_widths(members: Sequence[Member], num_rows: int, plan: SamplingPlan) -> list[tuple[int, ...]]:
+    """Hidden widths that each network is filled up to: common ones, to compile once, unless its own save more time."""
+    common = filled_widths(members)
+    chosen = []
+    for member in members:
+        own, (num_features, *_, num_outputs) = filled_widths([member]), member.guide.widths
+        at_common, at_own = (
+            plan.seconds(num_rows, num_weights((num_features, *widths, num_outputs))) for widths in (common, own)
+        )
+        chosen.append(own if at_common - at_own > COMPILE_SECONDS else common)
+    return chosen
 
 
 def _run_here(
@@ -173,7 +193,7 @@ def _run_here(
     def run(index: int) -> None:
         _run(chains[index], index, execution.on_progress, stop, checkpoints[index], turns)
 
-    chains[0].compile()
+    programs = {tuple(map(len, chains[index].coordinates.is_alive)): chains[index] for index in numbers}
     if execution.n_jobs == 1 or len(numbers) == 1:
         for index in numbers:
             run(index)
@@ -181,6 +201,7 @@ def _run_here(
                 stop.set()
     else:
         with ThreadPoolExecutor(num_under_way(len(numbers), execution.n_jobs)) as pool:
+            list(pool.map(Chain.compile, programs.values()))
             futures = [pool.submit(run, index) for index in numbers]
             try:
                 for future in futures:
@@ -269,14 +290,6 @@ def _run(
                 on_progress(Progress(index, chain.done, chain.num_iterations, bound, None, "sampling"))
     except KeyboardInterrupt:
         chain.status = "interrupted"
-
-
-def _filled_rows(data: Dataset) -> Columns:
-    """The table, filled up with rows of no weight."""
-    extra = -len(data.inputs) % ROW_STEP
-    pad = [(0, extra), (0, 0)]
-    targets = np.pad(data.targets, pad, mode="edge")  # a target that the likelihood knows how to take
-    return Columns(np.ascontiguousarray(np.pad(data.inputs, pad).T), targets, np.pad(data.weights, pad[0]))
 
 
 def _checkpoints(execution: Execution, chains: list[Chain], seed: int) -> list[Checkpoint | None]:

@@ -1,13 +1,12 @@
 """Draws of whole networks: from a fitted guide, or those that a sampler has left."""
 
-import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pritchel.guide.member import Member
-from pritchel.guide.network import DrawNoise, draw_noise_shapes, draw_unknowns, draw_weights
+from pritchel.guide.network import DrawNoise, draw_noise_shapes, draw_unknowns, draw_weights, num_weights
 from pritchel.model.joint import stacked_weights
 from pritchel.model.network import Weights
 from pritchel.tree import map_leaves
@@ -84,8 +83,7 @@ def shuffled_rows(num_stored: int, seed: tuple[int, ...], block: int) -> np.ndar
 
 def max_draws(sizes: Sequence[int]) -> int:
     """How many draws of a network of such layers, inputs and outputs among them, predictions can be made from."""
-    num_weights = sum((rows + 1) * columns for rows, columns in itertools.pairwise(sizes))
-    return int(np.clip(MAX_DRAWN_WEIGHTS // num_weights, MIN_DRAWS, MAX_DRAWS))
+    return int(np.clip(MAX_DRAWN_WEIGHTS // num_weights(sizes), MIN_DRAWS, MAX_DRAWS))
 
 
 def take_turns(parts: list[Weights], num_draws: int) -> Weights:
