@@ -1,5 +1,6 @@
 """The weight draws behind answers, some at a time: made from a seed when needed, and kept while they are few."""
 
+import functools
 import threading
 from typing import Any
 
@@ -23,7 +24,7 @@ class Blocks:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cache": {}}
 
-    @property
+    @functools.cached_property
     def is_kept(self) -> bool:
         """Whether the draws behind every answer are few enough to stay in memory."""
         num_floats = sum(member.guide.num_weights for member in self.members) * -(-self.num_draws // len(self.members))

@@ -23,8 +23,8 @@ class DrawBlock(NamedTuple):
     noise: dict[str, np.ndarray]
 
     def first(self, count: int) -> "DrawBlock":
-        """Some of them."""
-        return map_leaves(lambda leaf: leaf[:count], self)
+        """Some of them; or all."""
+        return self if count == len(self.weights.output) else map_leaves(lambda leaf: leaf[:count], self)
 
 
 def draw_block(member: Member, seed: tuple[int, ...]) -> DrawBlock:

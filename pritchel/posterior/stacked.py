@@ -11,19 +11,22 @@ def stacked_forward(weights: Weights, inputs: np.ndarray, activation: Activation
     Rows lie along the last axis of all that is computed on the way, which suits products with many rows and few units,
     and each layer is changed in place.
     """
-    columns = values = inputs.T
+    columns = inputs.T
+    values = _with_ones((), *columns.shape, inputs.dtype)
+    values[:-1] = columns
     for matrix in weights.hidden:
-        values = _affine(matrix, values)
-        np.maximum(values, 0, out=values) if activation == "relu" else np.tanh(values, out=values)
-    outputs = _affine(weights.output, values)
+        below, (num_draws, _, units) = values, matrix.shape
+        values = _with_ones((num_draws,), units, len(inputs), np.result_type(matrix, below))
+        own = np.matmul(matrix.mT, below, out=values[:, :-1])
+        np.maximum(own, 0, out=own) if activation == "relu" else np.tanh(own, out=own)
+    outputs = weights.output.mT @ values
     if weights.linear is not None:
         outputs += weights.linear.mT @ columns
     return outputs.mT
 
 
-def _affine(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """A layer before its activation, (draws, units, rows); the last row of the matrix is the bias."""
-    turned = matrix.mT
-    found = turned[..., :-1] @ values
-    found += turned[..., -1:]
-    return found
+def _with_ones(draws: tuple[int, ...], units: int, num_rows: int, dtype: np.dtype) -> np.ndarray:
+    """Room for a layer's units, and ones below them for the next one's bias, which is the last row of its matrix."""
+    room = np.empty((*draws, units + 1, num_rows), dtype)
+    room[..., -1, :] = 1
+    return room
