@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -193,6 +194,37 @@ def test_the_defaults_are_measured_in_processes_of_their_own(tmp_path):
     assert found["intervals"] > found["mean"] > 0
     assert found["megabytes"] > 10
     assert found["log_likelihood"] == pytest.approx(np.log(0.5), abs=1)
+
+
+def test_time_to_quality_is_that_of_the_soonest_schedule(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        sys, "argv", ["time_to_quality.py", "--cases", "boston:5", "boston:6", "--peers", "NGBoost", "bde"]
+    )
+    module = script("time_to_quality", RUNS=tmp_path / "runs.jsonl", SCHEDULES=((10, 4, 3), (20, 4, 3), (40, 8, 6)))
+    scores = {10: -3.0, 20: -1.0, 40: -0.9}
+    module.of_schedule = lambda schedule, case: {
+        "seconds": schedule[0] + case[1],
+        "log_likelihood": scores[schedule[0]],
+    }
+    module.of_peer = lambda name, case: {"seconds": 51.0, "log_likelihood": -2.0 if name == "NGBoost" else 0.0}
+    module.main()
+    lines = (tmp_path / "time_to_quality.md").read_text().splitlines()
+    assert "| NGBoost | -2.000 | 51.0 | 25.5 | 20, 4 + 3 | 0.50 |" in lines
+    assert "| bde | 0.000 | 51.0 | never |  |  |" in lines
+    assert "| Pritchel's own, less 0.02 | -0.920 | 45.5 | 45.5 | 40, 8 + 6 | 1.00 |" in lines
+    module.of_peer = module.of_schedule = None  # what was measured is on record
+    module.main()
+
+
+def test_a_schedule_is_timed_once_compiled(script, capsys, monkeypatch):
+    module = script("time_to_quality")
+    monkeypatch.setattr(
+        "pritchel.HorseshoeRegressor", partial(HorseshoeRegressor, hidden=(8,), num_members=1, n_jobs=1)
+    )
+    module.fit_schedule((5, 20, 4), "boston", 0)
+    found = json.loads(capsys.readouterr().out)
+    assert found["seconds"] > 0
+    assert np.isfinite(found["log_likelihood"])
 
 
 def test_groups(script, tmp_path, monkeypatch):
