@@ -50,6 +50,12 @@ TITLES = {
     "default": "Default sizes, variational, Gaussian noise",
     "protocol": "The protocol's sizes: one network, 50 units",
 }
+PAIRS = {  # what is compared split by split: before and after
+    ("default", "sampled"): "Sampled beside variational, Gaussian noise",
+    ("variational adaptive", "adaptive"): "Sampled beside variational, adaptive noise",
+    ("sampled", "adaptive"): "Adaptive beside Gaussian noise, both sampled",
+}
+NUM_TUNED = 5  # splits that settings were chosen on: the first ones
 
 
 def load_runs() -> list[dict]:
@@ -163,6 +169,48 @@ def report(size: str, runs: list[dict]) -> tuple[list[str], dict]:
     return [*table(columns, rows), "", summary], ahead
 
 
+def compare(before: str, after: str, runs: list[dict]) -> list[str]:
+    """Two sizes on the splits that both have run, table by table; none where there are no such splits."""
+    rows, num_ahead, num_all = [], 0, 0
+    for name in UCI:
+        found = [
+            {run["split"]: run for run in runs if (run["size"], run["set"]) == (size, name)} for size in (before, after)
+        ]
+        splits = sorted(found[0].keys() & found[1].keys())
+        if not splits:
+            continue
+        (old, new), digits = ([own[split] for split in splits] for own in found), 5 if name == "naval" else 3
+        gains = {split: b["ll"] - a["ll"] for split, a, b in zip(splits, old, new, strict=True)}
+        fresh = [gain for split, gain in gains.items() if split >= NUM_TUNED]
+        num_ahead, num_all = num_ahead + sum(gain > 0 for gain in gains.values()), num_all + len(gains)
+        rows.append(
+            (
+                name,
+                len(splits),
+                *(f"{np.mean([run['ll'] for run in own]):.3f}" for own in (old, new)),
+                with_error(gains.values()),
+                with_error(fresh) if fresh else "",
+                *(f"{np.mean([run['rmse'] for run in own]):.{digits}f}" for own in (old, new)),
+                with_error([b["rmse"] - a["rmse"] for a, b in zip(old, new, strict=True)], digits),
+                *(f"{np.mean([run['coverage'] for run in own]):.0%}" for own in (old, new)),
+            )
+        )
+    columns = (
+        "",
+        "splits",
+        f"log-likelihood, {before}",
+        after,
+        "gain, paired",
+        f"from split {NUM_TUNED} on",
+        f"RMSE, {before}",
+        after,
+        "change, paired",
+        f"90 % coverage, {before}",
+        after,
+    )
+    return [*table(columns, rows), "", f"Ahead on {num_ahead} of {num_all} splits."] if rows else []
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["protocol", "default", "sampled"])
@@ -185,6 +233,9 @@ def main() -> None:
     for size, title in TITLES.items():
         if any(run["size"] == size for run in runs):
             part, summary[size] = report(size, runs)
+            lines += [f"## {title}", "", *part, ""]
+    for pair, title in PAIRS.items():
+        if part := compare(*pair, runs):
             lines += [f"## {title}", "", *part, ""]
     write("quality", "Quality on nine tables", lines, {"summary": summary, "runs": runs})
 

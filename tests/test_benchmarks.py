@@ -370,6 +370,23 @@ def test_quality(script, tmp_path, monkeypatch):
     assert (run["size"], run["set"], run["offered"], run["kept"]) == ("protocol", "boston", [UNITS], [UNITS])
 
 
+def test_sizes_are_compared_on_the_splits_that_both_have(script):
+    quality = script("quality")
+
+    def run(size, split, ll):
+        return {"size": size, "set": "boston", "split": split, "ll": ll, "rmse": 2 - ll, "coverage": 0.5 + 0.1 * split}
+
+    runs = [run("sampled", split, 0.0) for split in (0, 1, 6, 7)]
+    runs += [run("adaptive", split, gain) for split, gain in ((0, 1.0), (6, 0.5), (7, -0.3), (9, 100.0))]
+    lines = quality.compare("sampled", "adaptive", runs)
+    row = [cell.strip() for cell in lines[2].split("|")[1:-1]]
+    assert row[:4] == ["boston", "3", "0.000", "0.400"]
+    assert row[4:6] == ["0.400 ± 0.379", "0.100 ± 0.400"]
+    assert row[6:9] == ["2.000", "1.600", "-0.400 ± 0.379"]
+    assert lines[-1] == "Ahead on 2 of 3 splits."
+    assert quality.compare("default", "sampled", runs) == []
+
+
 def test_small_tables(script, tmp_path, monkeypatch):
     small = script("small_tables", RUNS=tmp_path / "runs.jsonl", RESULTS=tmp_path)
     small.METHODS = {name: small.METHODS[name] for name in ("ridge", "constant")}

@@ -11,12 +11,12 @@ def stacked_forward(weights: Weights, inputs: np.ndarray, activation: Activation
     Rows lie along the last axis of all that is computed on the way, which suits products with many rows and few units,
     and each layer is changed in place.
     """
-    columns = inputs.T
-    values = _with_ones((), *columns.shape, inputs.dtype)
+    columns, (num_rows, num_features) = inputs.T, inputs.shape
+    values = _with_ones((), num_features, num_rows, inputs.dtype)
     values[:-1] = columns
     for matrix in weights.hidden:
         below, (num_draws, _, units) = values, matrix.shape
-        values = _with_ones((num_draws,), units, len(inputs), np.result_type(matrix, below))
+        values = _with_ones((num_draws,), units, num_rows, np.result_type(matrix, below))
         own = np.matmul(matrix.mT, below, out=values[:, :-1])
         np.maximum(own, 0, out=own) if activation == "relu" else np.tanh(own, out=own)
     outputs = weights.output.mT @ values
