@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pritchel.guide.member import Member
-from pritchel.guide.network import DrawNoise, NetworkGuide, draw_noise_shapes, draw_unknowns
+from pritchel.guide.network import draw_noise_shapes, draw_unknowns
 from pritchel.infer.row_blocks import Columns, sum_over_blocks
 from pritchel.infer.step import unravel
 from pritchel.lazy import jax, jnp
 from pritchel.model.joint import Unknowns, is_per_unit, log_prior, log_weight_scales, weights_of
 from pritchel.model.network import Model, Weights, forward_across
-from pritchel.programs import compiled
 from pritchel.shapes import AnyArray, Scalar
-from pritchel.tree import Tree
+from pritchel.tree import Tree, map_leaves
 
 LOG_OFF = -1.0  # ln a; of -4 to -1 this got furthest where the fit had memorized noise, and cost nothing elsewhere
 WIDTH_STEP = 8  # filled-up widths are multiples of this, so that tables alike share a program
@@ -160,31 +159,24 @@ def start_chain(member: Member, widths: tuple[int, ...], num_rows: float) -> Sta
     """A start at the guide's mean, for a network filled up to the given hidden widths."""
     shapes = draw_noise_shapes(member.guide)
     rng = np.random.default_rng(0)  # behind a scale only: the chain's own noise does not come from here
-    noise = jax.tree.map(lambda leaf: rng.standard_normal((NUM_DRAWS, *leaf.shape), dtype=np.float32), shapes)
-    noise = jax.tree.map(lambda leaf: np.concatenate([np.zeros_like(leaf[:1]), leaf]), noise)  # the mean first
-    draws = fill(jax.device_get(_draw_many(member.guide, noise)), widths)
-    at_start = jax.tree.map(lambda leaf: np.asarray(leaf[0]), draws)
+    noise = map_leaves(lambda leaf: rng.standard_normal((NUM_DRAWS, *leaf.shape), dtype=np.float32), shapes)
+    noise = map_leaves(lambda leaf: np.concatenate([np.zeros_like(leaf[:1]), leaf]), noise)  # the mean first
+    guide = map_leaves(np.asarray, member.guide)
+    of_draws = (map_leaves(lambda leaf: leaf[draw], noise) for draw in range(1 + NUM_DRAWS))  # noqa: B023 - at once
+    draws = [fill(as_float32(draw_unknowns(guide, own)), widths) for own in of_draws]
     is_alive = tuple(
         (np.arange(width) < units).astype(np.float32)
         for width, units in zip(widths, member.guide.widths[1:-1], strict=True)
     )
-    coordinates = Coordinates(as_float32(member.model), at_start, is_alive)
-    positions = [
-        coordinates.position_of(jax.tree.map(lambda leaf: np.asarray(leaf[draw]), draws))  # noqa: B023 - at once
-        for draw in range(1 + NUM_DRAWS)
-    ]
+    coordinates = Coordinates(as_float32(member.model), draws[0], is_alive)
+    positions = [coordinates.position_of(own) for own in draws]
     position, spread = np.asarray(positions[0]), np.std(positions[1:], axis=0)
     spread = np.where(spread > 0, spread, 1.0)  # what fills, and what the guide is sure of
-    learned = member.model.likelihood.deviations(np.ravel(at_start.likelihood), num_rows)
+    learned = member.model.likelihood.deviations(np.ravel(draws[0].likelihood), num_rows)
     spread[len(spread) - len(learned) :] = learned  # they come last, and are points of the guide
     return Start(coordinates, position, np.maximum(spread, LEAST_SD))
 
 
-@compiled()
-def _draw_many(guide: NetworkGuide, noise: DrawNoise) -> Unknowns:
-    return jax.vmap(draw_unknowns, in_axes=(None, 0))(guide, noise)
-
-
 def as_float32(tree: Any) -> Any:
     """The tree with its arrays in single precision."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), tree)
+    return map_leaves(lambda leaf: np.asarray(leaf, np.float32), tree)
