@@ -400,6 +400,22 @@ def test_small_tables(script, tmp_path, monkeypatch):
     assert runs["linear 200 x 10", "ridge"]["rmse"] < runs["linear 200 x 10", "constant"]["rmse"]
 
 
+def test_small_tables_say_where_the_default_is_behind(script):
+    small = script("small_tables")
+    scores = {"adaptive": (-1.6, -1.5, -1.7), "ridge": (-1.5, -1.5, -1.5), "constant": (-2.0, -1.4, -2.0)}
+    runs = [
+        {"table": "diabetes", "method": method, "seed": seed, "rmse": 1.0, "ll": ll, "coverage": 0.8, "units": 3.0}
+        for method, of_seeds in scores.items()
+        for seed, ll in enumerate(of_seeds)
+    ]
+    np.testing.assert_allclose(small.over_simple(runs, "diabetes", "adaptive"), [-0.1, -0.1, -0.2])
+    said = small.report(runs)[0]
+    assert "diabetes: behind by 0.133 ± 0.033" in said
+    assert "diabetes: 80% in 90 % intervals" in said
+    better = [run | {"ll": run["ll"] + 0.2 * (run["method"] == "adaptive"), "coverage": 0.9} for run in runs]
+    assert small.report(better)[0].startswith("The default (adaptive): nowhere behind")
+
+
 def test_large_tables(script, tmp_path, monkeypatch):
     large = script("large_tables", RUNS=tmp_path / "runs.jsonl", RESULTS=tmp_path, NUM_TEST=20_000)
     *_, test_y, truth = large.made_up(100, 0)
