@@ -187,21 +187,23 @@ def _run_here(
     numbers: Sequence[int],
     stop: threading.Event,
 ) -> None:
-    """Some of them, in threads that share one program."""
+    """Some of them, in threads; those of the same widths share a program, which is made first."""
     turns = Turns(execution.n_jobs)
 
     def run(index: int) -> None:
         _run(chains[index], index, execution.on_progress, stop, checkpoints[index], turns)
 
-    programs = {tuple(map(len, chains[index].coordinates.is_alive)): chains[index] for index in numbers}
+    one_of_each = {tuple(map(len, chains[index].coordinates.is_alive)): chains[index] for index in numbers}
     if execution.n_jobs == 1 or len(numbers) == 1:
+        for chain in one_of_each.values():
+            chain.compile()
         for index in numbers:
             run(index)
             if chains[index].status == "interrupted":
                 stop.set()
     else:
         with ThreadPoolExecutor(num_under_way(len(numbers), execution.n_jobs)) as pool:
-            list(pool.map(Chain.compile, programs.values()))
+            list(pool.map(Chain.compile, one_of_each.values()))
             futures = [pool.submit(run, index) for index in numbers]
             try:
                 for future in futures:
