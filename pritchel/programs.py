@@ -57,10 +57,15 @@ def keep_few_programs(function: Any, *arguments: Any) -> None:
         if shapes not in known and len(known) >= MAX_PROGRAMS:
             known.clear()
             function.clear_cache()
-            gc.collect()
-            with contextlib.suppress(OSError, AttributeError):  # glibc's; others give back by themselves, or do not
-                ctypes.CDLL(None).malloc_trim(0)
+            give_memory_back()
         known.add(shapes)
+
+
+def give_memory_back() -> None:
+    """Have the system take back memory that nothing uses any more."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # glibc's; others give back by themselves, or do not
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class ForkedError(RuntimeError):

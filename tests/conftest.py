@@ -11,11 +11,13 @@ os.environ["PRITCHEL_CACHE"] = "off"  # what is on this machine changes nothing
 
 import jax
 import numpy as np
+import psutil
 import pytest
 
 from pritchel import HorseshoeRegressor
 from pritchel.model.likelihoods import Likelihood, LikelihoodStart
 from pritchel.model.likelihoods.gaussian import Gaussian
+from pritchel.programs import give_memory_back
 
 
 def gaussian(noise_prior: tuple[float, float], num_rows: float) -> Likelihood:
@@ -41,12 +43,24 @@ def tiny(kind=HorseshoeRegressor, /, **changes):
     return kind().set_params(**TINY | noise | changes)
 
 
+ROOM = 1.2e9  # bytes that a worker may hold as it goes on to another file of tests
+
+
 @pytest.fixture(scope="session", autouse=True)
 def all_programs_are_kept():
-    """Tests share what is compiled, and there is room for it."""
+    """The tests of a file, and of others while there is room, share what is compiled."""
     from pritchel import programs
 
     programs.MAX_PROGRAMS = 10_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_memory():
+    """Forget what is compiled after a file of tests, once it takes much room."""
+    yield
+    if psutil.Process().memory_info().rss > ROOM:
+        jax.clear_caches()
+        give_memory_back()
 
 
 @pytest.fixture

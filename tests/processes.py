@@ -11,7 +11,8 @@ import numpy as np
 from pritchel import HorseshoeRegressor, processes
 from pritchel.data.dataset import Dataset
 from pritchel.infer.members import fit_members
-from pritchel.infer.sample import SamplingPlan, sample_members
+from pritchel.infer.plan import SamplingPlan
+from pritchel.infer.sample import sample_members
 
 TINY = {
     "hidden": (8,),

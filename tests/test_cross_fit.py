@@ -14,7 +14,8 @@ from pritchel.data.split import IN_NONE, Crossing, deal
 from pritchel.estimators.saved import unpack
 from pritchel.folder import read_folder
 from pritchel.infer.members import fit_members
-from pritchel.infer.sample import SamplingPlan, sample_members
+from pritchel.infer.plan import SamplingPlan
+from pritchel.infer.sample import sample_members
 from pritchel.posterior.predict import Posterior
 from pritchel.tables.baselines import baselines, crossed_baselines
 from tests.conftest import tiny

@@ -2,9 +2,12 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from pritchel.cli.common import as_flag
+from pritchel.posterior.calibration.pooled import PooledSpread
+from pritchel.posterior.calibration.spread import Spread
 from pritchel.tables.judgement import judge
 
 RIGHT = (0.51, 0.79, 0.91, 0.95)
@@ -53,9 +56,11 @@ def test_intervals_that_do_not(coverage, is_sampled, expected, advice):
     assert expected in sentence
     assert advice in sentence
     assert "sets them right: calibration='spread'" in sentence
-    (calibrated,) = told(coverage, is_sampled=is_sampled, found="spread 0.71")
+    (calibrated,) = told(coverage, is_sampled=is_sampled, found=Spread(np.array([0.71]), 80, 0))
     assert advice in calibrated
     assert "calibration" not in calibrated
+    (narrowed,) = told(coverage, is_sampled=is_sampled, found=PooledSpread(np.array([0.71]), 400, 0))
+    assert "sets them right: calibration='spread'" in narrowed
 
 
 def test_advice_is_spelled_for_the_command_line():

@@ -16,8 +16,9 @@ from pritchel.guide.member import Member
 from pritchel.guide.network import draw_noise_shapes, draw_unknowns
 from pritchel.infer.coordinates import fill, filled_widths, start_chain
 from pritchel.infer.options import Options
+from pritchel.infer.plan import SamplingPlan, chain_widths
 from pritchel.infer.row_blocks import Columns
-from pritchel.infer.sample import Chain, SamplingPlan, chain_widths, sample_members
+from pritchel.infer.sample import Chain, sample_members
 from pritchel.infer.trial import Execution
 from pritchel.model.joint import log_joint, log_prior, stacked_weights, take_units, weights_of
 from pritchel.model.likelihoods import LikelihoodStart
@@ -102,7 +103,7 @@ def test_networks_are_filled_up_to_widths_of_their_own_where_that_saves_time(mon
     plan = SamplingPlan(0, 20, 10, 3, 0.8, 10)
     assert chain_widths(members, 100, plan) == [(32, 8), (32, 8)]
     assert chain_widths(members, 10**9, plan) == [(32, 8), (8, 8)]
-    monkeypatch.setattr("pritchel.infer.sample.COMPILE_SECONDS", 0.0)
+    monkeypatch.setattr("pritchel.infer.plan.COMPILE_SECONDS", 0.0)
     batch = table_batch()
     data = Dataset(*(np.asarray(part, np.float32) for part in batch[:2]), np.ones(len(batch.inputs), np.float32))
     (wide, _), (narrow, _) = sample_members(members, data, plan, 0, Execution(2))

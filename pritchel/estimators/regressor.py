@@ -59,14 +59,13 @@ class HorseshoeRegressor(RegressorMixin, PartialEstimator):
         How the networks are trained; None for the defaults of :class:`~pritchel.Training`.
     inference : {"variational", "sampled", "auto"}
         Whether the fitted networks answer by their variational posteriors or, pruned, by draws of their exact ones,
-        which takes longer and knows its uncertainty better; "auto" samples up to 20,000 rows, where a chain takes
-        three minutes at most.
+        which know their uncertainty better; "auto" samples up to 20,000 rows, where chains take three minutes at most.
     sampling : Sampling, optional
         How the posteriors are sampled; None for the defaults of :class:`~pritchel.Sampling`.
     calibration : str or Calibration, optional
         Set predictions right on rows that no member is fitted to, a fifth of them: "spread" (wider or narrower around
-        the mean) or "conformal" (intervals are sure to hold what they promise); see :class:`~pritchel.Calibration`.
-        "auto" keeps none, and narrows the mixture of sampled networks where it is clearly too wide for the fit's own.
+        the mean) or "conformal" (intervals hold what they promise); see :class:`~pritchel.Calibration`. "auto" keeps
+        none, and narrows the mixture of sampled networks where it is clearly too wide for the fit's own rows.
     num_members : int
         Independent fits whose predictive distributions are mixed; 1 for a single network to deploy.
     num_draws : int

@@ -11,7 +11,7 @@ from pritchel.guide import Family
 from pritchel.guide.network import START_SD
 from pritchel.guide.scale_starts import SCALE_STARTS
 from pritchel.infer.outputs import OUTPUT_MOMENTS, Objective
-from pritchel.infer.sample import SamplingPlan
+from pritchel.infer.plan import SamplingPlan
 from pritchel.infer.trial import FitSettings
 from pritchel.model.likelihoods import LikelihoodSettings, LikelihoodStart
 from pritchel.model.network import ACTIVATIONS, Activation, Model

@@ -11,10 +11,10 @@ import numpy as np
 from pritchel.crew import Crew
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
-from pritchel.guide.network import num_weights
 from pritchel.infer.chain import Iterations, Trace, run_chunk, schedule, start_state
 from pritchel.infer.checkpoint import Checkpoint, CheckpointElsewhere, Kept, fingerprint, packed, unpacked
-from pritchel.infer.coordinates import Start, filled_widths, start_chain
+from pritchel.infer.coordinates import Start, start_chain
+from pritchel.infer.plan import SamplingPlan, chain_widths
 from pritchel.infer.row_blocks import Columns
 from pritchel.infer.trial import Execution, Progress, Status
 from pritchel.infer.turns import Turns, num_under_way
@@ -27,25 +27,6 @@ from pritchel.serial import stored
 
 CHUNK_ITERATIONS = 10
 LEAST_DRAWS = 10  # fewer are no sample
-SECONDS_PER_GRADIENT = 5e-5  # of a small network, and
-SECONDS_PER_PRODUCT = 1.5e-10  # a row and weight on top; measured on one core, with chains on the others
-COMPILE_SECONDS = 5.0
-
-
-class SamplingPlan(NamedTuple):
-    """How chains are run."""
-
-    num_early: int  # of the warm-up: without what the likelihood has come late
-    num_warmup: int
-    num_samples: int
-    num_leapfrogs: int
-    target_acceptance: float
-    num_kept: int  # draws kept of each chain, evenly spaced
-
-    def seconds(self, num_rows: int, num_weights: int) -> float:
-        """About what a chain takes on a core, compiling not counted."""
-        gradient = SECONDS_PER_GRADIENT + SECONDS_PER_PRODUCT * num_rows * num_weights
-        return (self.num_warmup + self.num_samples) * self.num_leapfrogs * gradient
 
 
 class ChainResult(NamedTuple):
@@ -165,19 +146,6 @@ def sample_members(
         else:
             _run_together(chains, checkpoints, execution, crew)
     return [_outcome(member, chain) for member, chain in zip(members, chains, strict=True)]
-
-
-def chain_widths(members: Sequence[Member], num_rows: int, plan: SamplingPlan) -> list[tuple[int, ...]]:
-    """Hidden widths that each network is filled up to: common ones, to compile once, unless its own save more time."""
-    common = filled_widths(members)
-    chosen = []
-    for member in members:
-        own, (num_features, *_, num_outputs) = filled_widths([member]), member.guide.widths
-        at_common, at_own = (
-            plan.seconds(num_rows, num_weights((num_features, *widths, num_outputs))) for widths in (common, own)
-        )
-        chosen.append(own if at_common - at_own > COMPILE_SECONDS else common)
-    return chosen
 
 
 def _run_here(
