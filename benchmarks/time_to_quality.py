@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from common import RESULTS, recorded, table, write
-from default import in_process, python_of
+from default import ARENA, in_process, python_of
 
 RUNS = RESULTS / "time_to_quality_runs.jsonl"
 CASES = (("boston", 5), ("concrete", 5), ("energy", 5), ("boston", 6), ("concrete", 6), ("energy", 6))
@@ -58,6 +58,7 @@ def of_schedule(schedule: tuple[int, ...], case: tuple[str, int]) -> dict[str, f
 def of_peer(name: str, case: tuple[str, int]) -> dict[str, float]:
     from pritchel.data.sources import load_uci
 
+    sys.path.insert(0, str(ARENA))
     python = python_of(name)
     if python is None:
         raise SystemExit(f"{name} is not installed: `make arena ARENA=--page` sets up what it needs, or leave it out.")

@@ -216,6 +216,12 @@ def test_time_to_quality_is_that_of_the_soonest_schedule(script, tmp_path, monke
     module.main()
 
 
+def test_a_peer_is_timed_in_a_process_of_its_own(script):
+    found = script("time_to_quality").of_peer("Constant", ("boston", 0))
+    assert found["seconds"] > 0
+    assert found["log_likelihood"] == pytest.approx(np.log(0.5), abs=1)
+
+
 def test_a_schedule_is_timed_once_compiled(script, capsys, monkeypatch):
     module = script("time_to_quality")
     monkeypatch.setattr(
