@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import special, stats
 
-from pritchel import HorseshoeClassifier, StudentT, TableModel
+from pritchel import HorseshoeClassifier, Mixture, StudentT, TableModel
 from pritchel.files.deployed import deployed
 from pritchel.files.numpy_export import write_numpy
 from pritchel.files.onnx_export import write_onnx
@@ -88,6 +88,8 @@ CASES = {
     "student_t": {"likelihood": StudentT(dof=2.5)},
     "auto": {"likelihood": "auto", "num_members": 2},
     "two targets": {"likelihood": "heteroscedastic", "targets": ("y", "z")},
+    "humps": {"likelihood": "mixture"},
+    "humps of two targets": {"likelihood": Mixture(num_humps=2), "targets": ("y", "z"), "num_members": 2},
     "sampled": {"inference": "sampled", "sampling__num_warmup": 20, "sampling__num_samples": 20},
 }
 
@@ -203,7 +205,7 @@ def test_fewer_draws_are_those_of_a_model_with_fewer(plain, frame, tmp_path):
 
 
 def test_other_likelihoods_say_that_they_have_no_quantiles(frame, tmp_path):
-    model = fitted(frame, likelihood="mixture")
+    model = fitted(frame.assign(y=frame["y"].abs().round()), likelihood="poisson")
     taken = deployed(model.estimator_, model.plan_)
     for write in (write_onnx, write_numpy):
         with pytest.raises(ValueError, match=r"mean and sd only: .* Leave --quantile out"):

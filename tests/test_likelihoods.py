@@ -185,7 +185,7 @@ def test_without_a_pattern_heteroscedastic_noise_is_gaussian(x64):
 
 def test_adaptive_bound_is_below_the_mean_and_tight_for_a_sure_function(x64):
     rng = np.random.default_rng(0)
-    likelihood = AdaptiveNoise((2.0, 3.0)).build(LikelihoodStart(np.zeros((1, 1)), np.full(1, 1e9)))
+    likelihood = AdaptiveNoise((2.0, 3.0), num_humps=1).build(LikelihoodStart(np.zeros((1, 1)), np.full(1, 1e9)))
     params, y = jnp.asarray([0.6, -0.4]), jnp.asarray([[1.2]])
     dof = float(likelihood.noise_values(np.asarray(params))["dof"][0])
     mean, var = np.array([[0.5, -4.0]]), np.array([[0.3, 20.0]])
@@ -387,7 +387,7 @@ def test_wrong_targets_and_names_are_refused(made_up):
         HorseshoeRegressor(likelyhood="poisson")  # pyright: ignore[reportCallIssue]
     with pytest.raises(ValueError, match=r"no argument 'likelyhood'; it has .*likelihood"):
         HorseshoeRegressor().set_params(likelyhood="poisson")
-    with pytest.raises(ValueError, match="AdaptiveNoise has no setting dof; it has noise_prior"):
+    with pytest.raises(ValueError, match="AdaptiveNoise has no setting dof; it has noise_prior, num_humps"):
         HorseshoeRegressor().set_params(likelihood__dof=3)
 
 

@@ -7,11 +7,12 @@ import pytest
 from scipy import integrate, special, stats
 
 import pritchel
-from pritchel import HorseshoeRegressor, Mixture
-from pritchel.model.likelihoods import LikelihoodStart
+from pritchel import AdaptiveNoise, HorseshoeRegressor, Mixture
+from pritchel.model.likelihoods import LikelihoodStart, adaptive
+from pritchel.model.likelihoods.adaptive import AdaptiveLikelihood
 from pritchel.model.likelihoods.base import NumpyOps
 from pritchel.model.likelihoods.continuous import NormalComponents
-from pritchel.model.likelihoods.mixture import MixtureComponents
+from pritchel.model.likelihoods.mixture import MixtureComponents, MixtureLikelihood
 from pritchel.numerics import expected_log_softmax
 from pritchel.posterior.mixture import cell_log_probability, mixed_cdf, mixed_quantile
 from pritchel.posterior.region import density_regions
@@ -217,3 +218,31 @@ def test_humps_are_a_whole_number():
     with pytest.raises(ValueError, match="num_humps"):
         HorseshoeRegressor(likelihood=Mixture(num_humps=0)).options()
     assert pritchel.Mixture().num_humps == 3
+
+
+def kind_of(model) -> type:
+    return type(model.posterior_.likelihood)
+
+
+def test_noise_as_the_rows_ask_for_it_has_humps_where_there_are_many(monkeypatch, tmp_path):
+    """Which of the two it is stays, whatever comes after."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1))
+    y = np.where(rng.random(60) < 0.5, 2.0, -2.0) + 0.1 * rng.normal(size=60)
+    few = tiny(likelihood="auto", warm_start=True).fit(X, y)
+    assert kind_of(few) is AdaptiveLikelihood
+    monkeypatch.setattr(adaptive, "MANY_ROWS", 50)
+    many = tiny(likelihood="auto", training__num_steps=400, warm_start=True).fit(X, y)
+    assert kind_of(many) is MixtureLikelihood
+    assert many.log_prob(X, y).mean() > tiny(likelihood="auto").fit(X[:50], y[:50]).log_prob(X, y).mean() + 0.3
+    assert kind_of(tiny(likelihood=AdaptiveNoise(num_humps=1)).fit(X, y)) is AdaptiveLikelihood
+    assert kind_of(tiny(likelihood="auto").fit(X[:30], y[:30], np.full(30, 2.0))) is MixtureLikelihood
+    assert kind_of(many.fit(X[:40], y[:40])) is MixtureLikelihood
+    assert kind_of(few.fit(X, y)) is AdaptiveLikelihood
+    many.save(tmp_path / "model")
+    again = HorseshoeRegressor.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.log_prob(X, y), many.log_prob(X, y))
+    seen = tiny(likelihood="auto").partial_fit(X[:40], y[:40]).partial_fit(X, y)
+    assert kind_of(seen) is AdaptiveLikelihood
+    with pytest.raises(ValueError, match="num_humps must be a whole number of at least 1; got 0"):
+        HorseshoeRegressor(likelihood=AdaptiveNoise(num_humps=0)).options()

@@ -11,7 +11,7 @@ from pritchel import cores
 from pritchel.data.dataset import prepare
 from pritchel.guide.prune_rule import prune_probabilities, surviving_units
 from pritchel.model.likelihoods.continuous import FAR_FROM_FEW, StudentComponents, nearly_student_cdf
-from pritchel.model.network import Weights, forward
+from pritchel.model.network import ACTIVATIONS, Weights, forward
 from pritchel.posterior import blocks, diagnostics, predict
 from pritchel.posterior.draws import weight_block
 from pritchel.posterior.mixture import log_mean_exp, mixed_cdf, mixed_quantile, mixed_quantiles
@@ -99,7 +99,7 @@ def test_predictions_repeat_and_do_not_depend_on_company(fitted, table, monkeypa
     assert not fresh.posterior_._blocks._cache
 
 
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("is_linear", [False, True])
 def test_draws_together_are_what_each_network_gives(activation, is_linear):
     rng = np.random.default_rng(0)

@@ -28,8 +28,8 @@ def export(
     Both hold the same posterior draws that the model itself predicts from, and its calibration. They answer with mean
     and sd, shaped as `predict` does it (classes: probabilities and the likeliest), with q5, q95 and so on for each
     --quantile, and with --split aleatoric and epistemic. The Python file has functions for all of them, whatever the
-    options, which say what its command writes. Quantiles are those of Gaussian and Student-t noise, constant or not;
-    other likelihoods have mean and sd only. In ONNX each column is an input of shape (rows, 1): double for numbers,
+    options, which say what its command writes. Quantiles are those of noise of one hump or several; counts and others
+    have mean and sd only. In ONNX each column is an input of shape (rows, 1): double for numbers,
     NaN where missing; text for categories, "(missing)" where missing.
 
     Exit codes: 0 done; 2 wrong option; 3 not a sound model.

@@ -55,7 +55,7 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("family__unit_norm", bool, "Divide the covariance vectors by their norms.", NETWORK),
     EstimatorOption("family__squared_scales", bool, "Log-normals over squared unit scales.", NETWORK),
     EstimatorOption("linear", bool, "A linear path beside the hidden layers.", NETWORK),
-    EstimatorOption("activation", str, "relu or tanh.", NETWORK),
+    EstimatorOption("activation", str, "relu, swish (a ReLU whose corner is round) or tanh.", NETWORK),
     EstimatorOption("input_limit", float, "Deviations from its mean that an input may lie; 5 suits pixels.", NETWORK),
     EstimatorOption("num_members", int, "Independent networks whose predictions are mixed.", NETWORK),
     EstimatorOption("num_draws", int, "Weight draws behind every prediction.", NETWORK),
@@ -73,7 +73,9 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("prior__slab_sharing", str, "One slab a network, layer or unit.", PRIOR),
     EstimatorOption("likelihood__noise_prior", _numbers, "Shape,rate of the gamma on the noise precision.", PRIOR),
     EstimatorOption("likelihood__dof", float, "Degrees of freedom of Student-t noise.", PRIOR),
-    EstimatorOption("likelihood__num_humps", int, "Most humps of a mixture's noise.", PRIOR),
+    EstimatorOption(
+        "likelihood__num_humps", int, "Most humps of a mixture's noise, and of auto's on large tables.", PRIOR
+    ),
     EstimatorOption("class_weight", str, "For classes: balanced.", TRAINING),
     EstimatorOption("label_noise", float, "Share of the labels that may be wrong.", PRIOR),
     EstimatorOption("prior__half_cauchy", str, "auxiliary (the paper's bound) or exact.", PRIOR),

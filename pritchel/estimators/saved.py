@@ -153,7 +153,7 @@ def _class(name: Any) -> Any:
 def _changed_since_fit(estimator: Any, posterior: Posterior) -> str | None:
     """Which of the settings, all of which are checked, is not the fitted network's; None: none."""
     options, model = estimator.options(), posterior.members[0].model
-    if type(model.likelihood) is not options.likelihood.kind:
+    if not options.likelihood.makes(model.likelihood):
         return "likelihood"
     return None if type(model.prior) is type(options.prior) else "prior"
 

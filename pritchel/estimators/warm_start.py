@@ -16,8 +16,8 @@ def require_same_network(posterior: Posterior, num_features: int, num_targets: i
             f"{now}. Set warm_start=False to start anew."
         )
     model = members[0].model
-    before = (type(model.prior), type(model.likelihood), model.activation, model.linear)
-    if before != (type(options.prior), options.likelihood.kind, options.activation, options.linear):
+    before, now = (type(model.prior), model.activation, model.linear), (options.activation, options.linear)
+    if before != (type(options.prior), *now) or not options.likelihood.makes(model.likelihood):
         raise ValueError(
             "warm_start goes on with the prior, likelihood, activation and linear path of the fit before it; set "
             "warm_start=False to change them."

@@ -29,9 +29,8 @@ class Deployed(NamedTuple):
     input_scale: np.ndarray
     target_mean: np.ndarray
     target_scale: np.ndarray
-    mean: Expression  # of y given the outputs of all draws (draws, rows, outputs), in standard units
-    var: Expression
-    tails: Tails | None  # None: the components are not Student-t, and there are no quantiles
+    parts: list[tuple[Any, Any, Any]]  # of y given the outputs of all draws (draws, rows, outputs), in standard units
+    tails: Tails | None  # None: the parts are not Student-t, and there are no quantiles
     calibration: FoundCalibration | None
     has_one_answer: bool  # one target that was given as a column of its own: answers are (rows,)
     classes: tuple[str, ...] | None  # None: a regressor
@@ -67,7 +66,7 @@ class Deployed(NamedTuple):
         if self.classes is not None:
             return "An export of classes has probabilities, and no quantiles."
         if self.tails is None:
-            return "An export of this likelihood has mean and sd only: quantiles need Gaussian or Student-t noise."
+            return "An export of this likelihood has mean and sd only: quantiles need Gaussian or Student-t humps."
         return None
 
 
@@ -88,14 +87,12 @@ def deployed(estimator: Any, plan: TablePlan, num_draws: int | None = None) -> D
     stacks = [map_leaves(lambda leaf: leaf.astype(np.float32), block.weights) for block in joined]
     values = {name: np.concatenate([block.noise[name] for block in joined]) for name in joined[0].noise}
     outputs = Expression("Outputs", (), posterior.members[0].guide.widths[-1])
-    mean, var = posterior.likelihood.moments(outputs, values, ExpressionOps)
     return Deployed(
         plan,
         posterior.members[0].model.activation,
         stacks,
         **posterior.standardizer._asdict(),
-        mean=mean,
-        var=var,
+        parts=posterior.likelihood.parts(outputs, values, ExpressionOps),
         tails=student_tails(posterior.likelihood.student_dof(values)),
         calibration=posterior.calibration,
         has_one_answer=getattr(estimator, "is_single_target_", False),

@@ -83,15 +83,18 @@ class ExpressionOps:
 SIGNS = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
 
 
-def as_source(value: Expression, arrays: dict[str, np.ndarray]) -> str:
+def as_source(value: Expression | float, arrays: dict[str, np.ndarray]) -> str:
     """Python source for an expression of `outputs`; its constants go to `arrays`."""
+    if not isinstance(value, Expression):
+        return repr(value)
     if value.kind == "Outputs":
         return "outputs"
     if value.kind == "Constant":
         array = value.arguments[0]
         if array.ndim == 0:
             return repr(float(array))
-        name = f"constant.{len(arrays)}"
+        same = (name for name, known in arrays.items() if np.array_equal(known, array))
+        name = next(same, f"constant.{len(arrays)}")
         arrays[name] = array
         return f"arrays[{name!r}]"
     if value.kind in SIGNS:

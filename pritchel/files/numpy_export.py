@@ -32,7 +32,7 @@ def write_numpy(model: Deployed, path: Path, quantiles: Sequence[float] = (), sp
 
     arrays = {name: getattr(model, name) for name in model._fields if name.startswith(("input", "target"))}
     arrays |= {"factor": model.factor, **_of_quantiles(model)}
-    mean, var = as_source(model.mean, arrays), as_source(model.var, arrays)
+    parts = [", ".join(as_source(value, arrays) for value in part) for part in model.parts]
     is_regression = model.classes is None
     shape = "(rows,)" if model.has_one_answer else "(rows, targets)"
     for index, weights in enumerate(model.stacks):
@@ -64,8 +64,7 @@ def write_numpy(model: Deployed, path: Path, quantiles: Sequence[float] = (), sp
         num_columns=len(model.plan.columns),
         version=__version__,
         module=path.stem if path.stem.isidentifier() else "exported",
-        mean=mean,
-        var=var,
+        components="[" + ", ".join(f"({part})" for part in parts) + "]",
         answers=f"Mean and standard deviation of new observations, each {shape}"
         if is_regression
         else "Probabilities (rows, classes), and the most probable class of each row",

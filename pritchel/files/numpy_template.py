@@ -90,7 +90,7 @@ def _number(cell, column):
 def predict(columns):
     """{answers}."""
     if SPEC["classes"]:
-        (probabilities,) = _blocks(columns, lambda draws, noise, arrays: (draws.mean(0),))
+        (probabilities,) = _blocks(columns, lambda draws, arrays: (_mixed(draws)[0].mean(0),))
         return probabilities, np.asarray(SPEC["classes"], dtype=object)[probabilities.argmax(1)]
     mean, total, _, _ = _blocks(columns, _moments)
     return mean, total
@@ -108,42 +108,56 @@ def quantiles(columns, levels):
     asked = np.atleast_1d(np.asarray(levels, float))
     if not np.all((asked >= SPEC["tail"]) & (asked <= 1 - SPEC["tail"])):
         raise ValueError("levels must be between %g and 1 - %g; got %r" % (SPEC["tail"], SPEC["tail"], levels))
-    (found,) = _blocks(columns, lambda means, noise, arrays: (_quantiles(means, noise, arrays, asked),))
+    (found,) = _blocks(columns, lambda parts, arrays: (_quantiles(parts, arrays, asked),))
     return found if np.ndim(levels) else found[..., 0]
 
 
 def _blocks(columns, answer):
-    """What is to be said of the draws' means and variances, (draws, rows, targets), some rows at a time."""
+    """What is to be said of the parts of the draws, some rows at a time."""
     arrays = _arrays()
     inputs = (encode(columns) - arrays["input_mean"]) / arrays["input_scale"]
     starts = range(0, max(len(inputs), 1), BLOCK_ROWS)
-    parts = [answer(*_draws(inputs[start : start + BLOCK_ROWS], arrays), arrays) for start in starts]
+    parts = [answer(_draws(inputs[start : start + BLOCK_ROWS], arrays), arrays) for start in starts]
     return [np.concatenate(part) for part in zip(*parts)]
 
 
 def _draws(inputs, arrays):
+    """What each draw is a mixture of: means, variances and weights, each (draws, rows, targets)."""
     outputs = []
     for stack in range(SPEC["num_stacks"]):
         value = inputs
         for layer in range(SPEC["num_hidden"]):
             weights = arrays[f"{{stack}}.hidden.{{layer}}"]
             value = value @ weights[:, :-1] + weights[:, -1:]
-            value = np.maximum(value, 0) if SPEC["activation"] == "relu" else np.tanh(value)
+            value = _activate(value)
         weights = arrays[f"{{stack}}.output"]
         value = value @ weights[:, :-1] + weights[:, -1:]
         if f"{{stack}}.linear" in arrays:
             value = value + inputs @ arrays[f"{{stack}}.linear"]
         outputs.append(value)
     outputs = np.concatenate(outputs)
-    means, noise = {mean}, {var}
+    return {components}
+
+
+def _mixed(parts):
+    """Means and variances of the draws, (draws, rows, targets)."""
+    means = sum(weight * mean for mean, _, weight in parts)
+    noise = sum(weight * (var + (mean - means) ** 2) for mean, var, weight in parts)
     if SPEC["power"]:
         means = means * np.maximum(means.mean(0), np.finfo(float).tiny) ** SPEC["power"]
         means = means / means.sum(-1, keepdims=True)
     return means, noise
 
 
-def _moments(means, noise, arrays):
+def _activate(value):
+    if SPEC["activation"] == "relu":
+        return np.maximum(value, 0)
+    return np.tanh(value) if SPEC["activation"] == "tanh" else value * (0.5 + 0.5 * np.tanh(value))
+
+
+def _moments(parts, arrays):
     """Mean, and total, aleatoric and epistemic standard deviations, in the units of y."""
+    means, noise = _mixed(parts)
     aleatoric, epistemic = noise.mean(0), means.var(0)
     mean = means.mean(0) * arrays["target_scale"] + arrays["target_mean"]
     spread = arrays["target_scale"] * arrays["factor"]
@@ -151,7 +165,9 @@ def _moments(means, noise, arrays):
     return [_shape(part) for part in (mean, *parts)]
 
 
-def _entropies(draws, noise, arrays):
+def _entropies(parts, arrays):
+    draws, _ = _mixed(parts)
+
     def entropy(share):
         return -(share * np.log(np.maximum(share, np.finfo(float).tiny))).sum(-1)
 
@@ -164,14 +180,17 @@ def _shape(answer):
     return answer[:, 0] if SPEC["has_one_answer"] else answer
 
 
-def _quantiles(means, noise, arrays, levels):
+def _quantiles(parts, arrays, levels):
     own, beyond = _own_levels(levels, arrays)
-    scale = np.sqrt(noise) * arrays["tails.scale"]
-    found = np.stack([_quantile(means, scale, arrays, level) for level in own.T], -1)
+    middle = _mixed(parts)[0].mean(0)[..., None]
+    shares = [weight / len(mean) for mean, _, weight in parts]
+    means, scale = (np.concatenate(each) for each in list(zip(*parts))[:2])
+    scale = np.sqrt(scale) * arrays["tails.scale"]
+    shares = np.concatenate(shares) if len(parts) > 1 else shares[0]
+    found = np.stack([_quantile(means, scale, shares, arrays, level) for level in own.T], -1)
     if beyond.any():
-        low, high = (_quantile(means, scale, arrays, level) for level in (SPEC["tail"], 1 - SPEC["tail"]))
+        low, high = (_quantile(means, scale, shares, arrays, level) for level in (SPEC["tail"], 1 - SPEC["tail"]))
         found = found + beyond * (high - low)[..., None]
-    middle = means.mean(0)[..., None]
     moved = arrays["factor"][:, None] * (found - middle) + middle
     return _shape(moved * arrays["target_scale"][:, None] + arrays["target_mean"][:, None])
 
@@ -192,13 +211,13 @@ def _own_levels(levels, arrays):
     return 0.5 + side * np.minimum(reach, 0.5 - SPEC["tail"]), side * np.maximum(reach - 0.5, 0.0)
 
 
-def _quantile(means, scale, arrays, level):
-    """Bisection of the distribution function of the mixture of all draws."""
+def _quantile(means, scale, shares, arrays, level):
+    """Bisection of the distribution function of the mixture of all parts of all draws."""
     reach = scale * arrays["tails.reach"]
     low, high = (means - reach).min(0), (means + reach).max(0)
     for _ in range(36):
         middle = 0.5 * (low + high)
-        is_low = _cdf((middle - means) / scale, arrays).mean(0) < level
+        is_low = (_cdf((middle - means) / scale, arrays) * shares).sum(0) < level
         low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
     return 0.5 * (low + high)
 

@@ -1,5 +1,6 @@
 """A model as an ONNX graph: one input a column, mean and sd or class probabilities out, the draws inside."""
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,7 @@ def _forward(graph: Graph, standard: str, weights: Any, activation: str) -> str:
     for layer in weights.hidden:
         value = graph.add("MatMul", value, graph.constant(layer[:, :-1]))
         value = graph.add("Add", value, graph.constant(layer[:, -1:]))
-        value = graph.add({"relu": "Relu", "tanh": "Tanh"}[activation], value)
+        value = _activated(graph, value, activation)
     value = graph.add("MatMul", value, graph.constant(weights.output[:, :-1]))
     value = graph.add("Add", value, graph.constant(weights.output[:, -1:]))
     if weights.linear is not None:
@@ -87,10 +88,22 @@ def _forward(graph: Graph, standard: str, weights: Any, activation: str) -> str:
     return value
 
 
+def _activated(graph: Graph, value: str, activation: str) -> str:
+    if activation == "relu":
+        return graph.add("Relu", value)
+    turned = graph.add("Tanh", value)
+    if activation == "tanh":
+        return turned
+    half = graph.constant(np.asarray(0.5, np.float32))
+    share = graph.add("Add", half, graph.add("Mul", half, turned))
+    return graph.add("Mul", value, share)
+
+
 def _answers(graph: Graph, model: Deployed, joined: str, levels: np.ndarray, split: bool) -> list[Any]:
     """Mean and standard deviation of y by the law of total variance over the draws, and what else is asked for."""
     first = graph.constant(np.asarray([0], np.int64))
-    means, noise = (_emit(graph, part, joined) for part in (model.mean, model.var))
+    humps = [tuple(_emit(graph, value, joined) for value in part) for part in model.parts]
+    means, noise = humps[0][:2] if len(humps) == 1 else _mixed(graph, humps)
     centre = graph.add("ReduceMean", means, first, keepdims=0)
     away = graph.add("Sub", means, centre)
     parts = {
@@ -103,7 +116,7 @@ def _answers(graph: Graph, model: Deployed, joined: str, levels: np.ndarray, spl
     answers = {"mean": graph.add("Add", scaled, graph.constant(model.target_mean))}
     for name, var in (total | parts if split else total).items():
         answers[name] = graph.add("Mul", graph.add("Sqrt", var), spread)
-    for level, own in zip(levels, add_quantiles(graph, model, means, noise, levels), strict=True):
+    for level, own in zip(levels, add_quantiles(graph, model, humps, levels), strict=True):
         moved = graph.add("Mul", graph.add("Sub", own, centre), spread)
         answers[f"q{100 * level:g}"] = graph.add("Add", moved, answers["mean"])
     shape = [-1] if model.has_one_answer else [-1, len(model.target_mean)]
@@ -118,7 +131,7 @@ def _answers(graph: Graph, model: Deployed, joined: str, levels: np.ndarray, spl
 def _class_answers(graph: Graph, model: Deployed, joined: str, split: bool) -> list[Any]:
     """Probabilities averaged over the draws, and the most probable label; with `split` entropies in nats."""
     first, last = (graph.constant(np.asarray([axis], np.int64)) for axis in (0, -1))
-    draws = _emit(graph, model.mean, joined)
+    draws = _emit(graph, model.parts[0][0], joined)
     if model.power != 0:
         mixed = graph.add("ReduceMean", draws, first, keepdims=0)
         moved = graph.add("Mul", draws, graph.add("Pow", _positive(graph, mixed), graph.constant(model.power)))
@@ -149,8 +162,23 @@ def _entropy(graph: Graph, probabilities: str, last: str) -> str:
     return graph.add("Neg", graph.add("ReduceSum", parts, last, keepdims=0))
 
 
-def _emit(graph: Graph, value: Expression, outputs: str) -> str:
+def _mixed(graph: Graph, humps: Sequence[tuple[str, ...]]) -> tuple[str, str]:
+    """Means and variances of draws that are mixtures."""
+
+    def over_humps(values: list[str]) -> str:
+        weighed = (graph.add("Mul", weight, value) for value, (*_, weight) in zip(values, humps, strict=True))
+        return functools.reduce(lambda total, value: graph.add("Add", total, value), weighed)
+
+    means = over_humps([mean for mean, *_ in humps])
+    away = [graph.add("Sub", mean, means) for mean, *_ in humps]
+    squares = [graph.add("Add", var, graph.add("Mul", far, far)) for far, (_, var, _) in zip(away, humps, strict=True)]
+    return means, over_humps(squares)
+
+
+def _emit(graph: Graph, value: Expression | float, outputs: str) -> str:
     """Nodes for an expression of the network's outputs."""
+    if not isinstance(value, Expression):
+        return graph.constant(value)
     if value.kind == "Outputs":
         return outputs
     if value.kind == "Constant":

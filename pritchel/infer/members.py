@@ -56,7 +56,8 @@ def fit_members(
     for index in range(options.num_members) if numbers is None else numbers:
         own = train if crossing is None else train.sample.take(crossing.is_fitted(index))
         known = own.sample
-        model = options.model(LikelihoodStart(known.targets, known.weights, num_classes))
+        kind = type(starts[index].model.likelihood) if starts else None
+        model = options.model(LikelihoodStart(known.targets, known.weights, num_classes, kind))
         if starts:
             start = starts[index]._replace(model=model, draws=None)
         else:
@@ -101,7 +102,8 @@ def fit_further(
     changes = {"schedule": "constant", "kl_warmup": 0.0, "patience": None, "drop_dead_units": False}
     settings = plain._replace(num_steps=num_steps, **changes)
     weights = data.weights * np.float32(num_rows / data.num_rows)
-    model = options.model(LikelihoodStart(data.targets, weights, num_classes))
+    kind = type(before.members[0].model.likelihood) if before.members else None
+    model = options.model(LikelihoodStart(data.targets, weights, num_classes, kind))
     known = [member._replace(model=model, draws=None) for member in before.members]
     members = known or [_begun(model, options, data, (seed, index, 0)) for index in range(options.num_members)]
     trials = [

@@ -45,8 +45,9 @@ class Training(Settings):
     schedule : {"cosine", "constant"}
         Whether the rate falls to zero along a cosine or stays.
     objective : {"auto", "moments", "sampled", "batch_sampled"}
-        The likelihood's expectation by closed-form moments (ReLU) or by sampling; "auto" for moments where there are
-        any. "batch_sampled" draws each unit's scale once for all rows of a batch, "sampled" once a row.
+        The likelihood's expectation by closed-form moments (ReLU) or by sampling. "batch_sampled" draws each unit's
+        scale once for all rows of a batch, "sampled" once a row. "auto": moments where there are any, else
+        "batch_sampled".
     kl_warmup : float
         Part of the steps over which the KL weight climbs to its last; 0 for none. Guards against collapse.
     kl_weight : float
@@ -282,7 +283,7 @@ class Options:
         """How to train on a table of so many distinct rows."""
         is_sampled = self.inference == "sampled" or (self.inference == "auto" and num_rows <= MAX_SAMPLED_ROWS)
         training, (num_steps, batch_size) = self.training, default_steps(num_rows, is_sampled)
-        objective: Objective = "moments" if self.activation == "relu" else "sampled"
+        objective: Objective = "moments" if self.activation == "relu" else "batch_sampled"
         return FitSettings(
             num_steps=num_steps if training.num_steps == "auto" else int(training.num_steps),
             batch_size=batch_size if training.batch_size == "auto" else int(training.batch_size),

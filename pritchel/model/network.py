@@ -6,14 +6,17 @@ from pritchel.model.likelihoods import Likelihood
 from pritchel.model.priors import Prior
 from pritchel.tree import Tree, static
 
-Activation = Literal["relu", "tanh"]
-ACTIVATIONS = ("relu", "tanh")
+Activation = Literal["relu", "swish", "tanh"]
+ACTIVATIONS = ("relu", "swish", "tanh")
 
 
 def activate(name: Activation, values: Any) -> Any:
-    """The activation, for numpy and JAX arrays alike."""
+    r"""The activation, for numpy and JAX arrays alike; swish, $z / (1 + e^{-2z})$, is a ReLU whose corner is round."""
     namespace = values.__array_namespace__()
-    return namespace.maximum(values, 0) if name == "relu" else namespace.tanh(values)
+    if name == "relu":
+        return namespace.maximum(values, 0)
+    turned = namespace.tanh(values)
+    return turned if name == "tanh" else values * (0.5 + 0.5 * turned)
 
 
 class Weights(NamedTuple):

@@ -1,4 +1,7 @@
-"""Noise as the rows ask for it: constant and Gaussian, unless its spread depends on inputs or its tails are heavy."""
+"""Noise as the rows ask for it: constant and Gaussian, unless its spread depends on inputs or its tails are heavy.
+
+Of a large table it may also have several humps: it is then a mixture.
+"""
 
 import dataclasses
 from collections.abc import Callable
@@ -9,9 +12,10 @@ from jaxtyping import Float
 
 from pritchel.data.grid import rounding_variance
 from pritchel.lazy import jnp
-from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
+from pritchel.model.likelihoods.base import Likelihood, LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import PrecisionSettings
 from pritchel.model.likelihoods.heteroscedastic import HeteroscedasticLikelihood
+from pritchel.model.likelihoods.mixture import Mixture, MixtureLikelihood, check_num_humps
 from pritchel.numerics import LOG_2PI, as_parameter, log_student_normalizer
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
@@ -20,6 +24,7 @@ TAIL_RATE = 10.0  # of the exponential prior of 1 / degrees of freedom: fewer th
 START = 0.05  # twenty degrees of freedom
 NO_TAILS = -10.0  # as a logit
 TINY = 1e-30  # a square has a logarithm
+MANY_ROWS = 20_000  # with more of them several humps can be told from one, and cost nothing where there is one
 
 
 class AdaptiveLikelihood(HeteroscedasticLikelihood):
@@ -107,20 +112,36 @@ def _log_tail_prior(logit: Any) -> Any:
 class AdaptiveNoise(PrecisionSettings):
     """Noise as the rows ask for it: constant and Gaussian, unless its spread depends on the inputs or tails are heavy.
 
+    Of a table of over 20,000 rows it may have several humps: see `Mixture`, which it then is.
+
     Parameters
     ----------
     noise_prior : tuple of two floats
-        Shape and rate of the gamma prior on the noise precision, targets standardized.
+        Shape and rate of the gamma prior on the noise precision, targets standardized. Humps have that of `Mixture`.
+    num_humps : int
+        The most that there can be where there are rows enough; 1: the same noise for all sizes.
 
     Examples
     --------
     >>> from pritchel import AdaptiveNoise, HorseshoeRegressor
-    >>> HorseshoeRegressor(likelihood=AdaptiveNoise()).likelihood  # or likelihood="auto"
-    AdaptiveNoise()
+    >>> HorseshoeRegressor(likelihood=AdaptiveNoise(num_humps=1)).likelihood  # likelihood="auto": AdaptiveNoise()
+    AdaptiveNoise(num_humps=1)
     """
 
     kind = AdaptiveLikelihood
+    other_kinds = (MixtureLikelihood,)
+    num_humps: int = 3
 
-    def build(self, start: LikelihoodStart) -> AdaptiveLikelihood:
+    def check(self) -> None:
+        """The prior is one, and there is a hump."""
+        super().check()
+        check_num_humps(self.num_humps)
+
+    def build(self, start: LikelihoodStart) -> Likelihood:
         """The likelihood for a table."""
+        is_mixture = self.num_humps > 1 and start.num_rows > MANY_ROWS
+        if start.before is not None:
+            is_mixture = start.before is MixtureLikelihood
+        if is_mixture:
+            return Mixture(num_humps=self.num_humps).build(start)
         return AdaptiveLikelihood(*self.precision_fields(start), rounding=rounding_variance(start.targets))

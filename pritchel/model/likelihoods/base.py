@@ -22,6 +22,7 @@ class LikelihoodStart(NamedTuple):
     targets: np.ndarray  # (rows, targets), in the units that the likelihood sees; no rows: there are no data
     weights: np.ndarray  # (rows,)
     num_classes: int = 0
+    before: type["Likelihood"] | None = None  # of the fit that this one goes on from
 
     @classmethod
     def without_data(cls, num_targets: int, num_classes: int = 0) -> "LikelihoodStart":
@@ -155,8 +156,12 @@ class Likelihood(Tree):
         it: see `NumpyOps`.
         """
 
+    def parts(self, outputs: Any, values: dict[str, Any], ops: Any) -> list[tuple[Any, Any, Any]]:
+        """What a draw's component is a mixture of: mean, variance and weight of each part, written as `moments`."""
+        return [(*self.moments(outputs, values, ops), 1.0)]
+
     def student_dof(self, values: dict[str, np.ndarray]) -> np.ndarray | None:
-        """Degrees of freedom of draws' components, where they are Student-t about `moments`; infinite: Gaussian.
+        """Degrees of freedom of the `parts` of draws, where these are Student-t; infinite: Gaussian.
 
         None: they are of another kind, and exports have no quantiles of them.
         """
@@ -197,6 +202,11 @@ class LikelihoodSettings(Settings):
     """The options of a likelihood, as a user gives them."""
 
     kind: ClassVar[type[Likelihood]]
+    other_kinds: ClassVar[tuple[type[Likelihood], ...]] = ()  # that some tables get; all that is static is as of `kind`
+
+    def makes(self, likelihood: Likelihood) -> bool:
+        """Whether it is of a kind that these settings build."""
+        return type(likelihood) in (self.kind, *self.other_kinds)
 
     def check(self) -> None:
         """Raise a ValueError that says what was wanted for the first option that will not do."""

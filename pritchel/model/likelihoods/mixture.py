@@ -157,30 +157,40 @@ class MixtureLikelihood(Likelihood):
         values = {"scale": np.maximum(precision, np.finfo(float).tiny) ** -0.5, "place": place, "logit": logit}
         return {name: value.reshape(num_draws, 1, -1) for name, value in values.items()}
 
-    def moments(self, outputs, values, ops):
-        """The mixture's mean and variance, both from the function."""
+    def parts(self, outputs, values, ops):
+        """The humps."""
         num, num_targets = self.num_humps, outputs.shape[-1] // (3 * self.num_humps - 1)
-        means, variances = [], []
-        for target in range(num_targets):
 
-            def own(part, hump, target=target):
-                return part[..., hump * num_targets + target : hump * num_targets + target + 1]
+        def own(part, index, target):
+            return part[..., index * num_targets + target : index * num_targets + target + 1]
 
-            function = own(outputs, 0)
-            logits = [0.0 * function + own(values["logit"], 0)]
-            places, second = [0.0 * function], []
+        def of_target(target):
+            function = own(outputs, 0, target)
+            places, logits, spreads = [function], [0.0 * function + own(values["logit"], 0, target)], []
+            for hump in range(1, num):
+                away = own(values["place"], hump, target) + UNIT * own(outputs, num + hump, target)
+                places.append(function + away)
+                logits.append(own(values["logit"], hump, target) + UNIT * own(outputs, 2 * num - 1 + hump, target))
             for hump in range(num):
-                if hump > 0:
-                    places.append(own(values["place"], hump) + UNIT * own(outputs, num + hump))
-                    logits.append(own(values["logit"], hump) + UNIT * own(outputs, 2 * num - 1 + hump))
-                log_var = ops.clip(UNIT * own(outputs, 1 + hump), -WIDEST, WIDEST)
-                spread = own(values["scale"], hump) ** 2 * ops.exp(log_var)
-                second.append(spread + places[hump] * places[hump])
+                log_var = ops.clip(UNIT * own(outputs, 1 + hump, target), -WIDEST, WIDEST)
+                spreads.append(own(values["scale"], hump, target) ** 2 * ops.exp(log_var))
             weights = ops.softmax(ops.concatenate(logits))
-            first = sum(weights[..., hump : hump + 1] * places[hump] for hump in range(num))
-            means.append(function + first)
-            variances.append(sum(weights[..., hump : hump + 1] * second[hump] for hump in range(num)) - first * first)
-        return ops.concatenate(means), ops.concatenate(variances)
+            return [(places[hump], spreads[hump], weights[..., hump : hump + 1]) for hump in range(num)]
+
+        targets = [of_target(target) for target in range(num_targets)]
+        return [
+            tuple(map(ops.concatenate, map(list, zip(*humps, strict=True)))) for humps in zip(*targets, strict=True)
+        ]
+
+    def moments(self, outputs, values, ops):
+        """Those of the humps together."""
+        humps = self.parts(outputs, values, ops)
+        mean = sum(weight * place for place, _, weight in humps)
+        return mean, sum(weight * (var + (place - mean) * (place - mean)) for place, var, weight in humps)
+
+    def student_dof(self, values):
+        """Humps are Gaussian."""
+        return np.full((1, 1, 1), np.inf)
 
     def components(self, outputs, values, location, scale):
         """Each row with its own humps."""
@@ -256,11 +266,16 @@ class Mixture(PrecisionSettings):
     def check(self) -> None:
         """The prior is one, and there is a hump."""
         super().check()
-        checks.check_integer("num_humps", self.num_humps, at_least=1)
-        checks.check_number("num_humps", self.num_humps, at_most=20)
+        check_num_humps(self.num_humps)
 
     def build(self, start: LikelihoodStart) -> MixtureLikelihood:
         """The likelihood for a table."""
         shape, rate = (np.asarray(float(value)) for value in self.noise_prior)
         humps = np.arange(float(self.num_humps))
         return MixtureLikelihood(shape, rate, humps, rounding_variance(start.targets))
+
+
+def check_num_humps(num_humps: Any) -> None:
+    """Raise a ValueError unless there can be so many."""
+    checks.check_integer("num_humps", num_humps, at_least=1)
+    checks.check_number("num_humps", num_humps, at_most=20)
