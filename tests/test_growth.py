@@ -54,6 +54,9 @@ def test_a_layer_is_full_by_what_members_keep_on_average():
     assert full_layers(kept, (100, 100), 1999) == []
     assert full_layers(kept, (101, 94), 2000) == [1]
     assert full_layers(np.array([[49]]), (49,), 2000) == []
+    assert full_layers(kept, (90, 80), 2000) == [0, 1]
+    assert full_layers(kept, (90, 80), 2000, "swish") == [0]  # the second may be full of copies
+    assert full_layers(kept[:, :1], (90,), 2000, "swish") == [0]
 
 
 @pytest.mark.usefixtures("cramped")

@@ -7,13 +7,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import integrate, stats
 
 from pritchel.guide import FAMILIES as REGISTERED
 from pritchel.guide import Family
 from pritchel.guide.network import draw_noise_shapes, draw_weights, keep_units, start_guide, weight_mean_mask
 from pritchel.infer.elbo import Batch, elbo, scale_terms, weight_terms
-from pritchel.infer.outputs import OUTPUT_MOMENTS, pass_noise_shapes
-from pritchel.model.network import Model, forward
+from pritchel.infer.outputs import (
+    OUTPUT_MOMENTS,
+    activated,
+    draw_shared,
+    pass_noise_shapes,
+    scaled_projection,
+    tilted_scales,
+)
+from pritchel.model.network import Model, activate, forward
 from pritchel.model.priors import PRIORS, Scales
 from tests.conftest import gaussian
 from tests.oracles.dense import dense_covariance
@@ -138,13 +146,44 @@ def test_moments_output_is_exact_for_one_hidden_layer(x64, family, prior, monkey
 
 
 @every_family
-def test_moments_output_is_close_for_two_hidden_layers(x64, family):
+def test_what_comes_to_units_has_the_moments_of_weight_draws(x64, family, monkeypatch):
+    monkeypatch.setattr("pritchel.infer.outputs.NUM_SCALE_NODES", 20)
+    model, guide = build(family, hidden=(5,))
+    guide = _without_shared_spread(guide)
+    inputs = table_batch(2).inputs
+    (shared,) = draw_shared(guide, noise_for(pass_noise_shapes(guide, 2, "moments"), 7))
+    (layer,) = guide.layers
+    tilted = tilted_scales(model.prior, *layer.log_unit_scale_moments(), shared)
+    mean, var = scaled_projection(layer.project(inputs), tilted)
+    (matrix,) = DRAW_MANY(model, guide, noise_for(draw_noise_shapes(guide), 6, 40_000)).hidden
+    values = np.asarray(inputs @ matrix[:, :-1] + matrix[:, -1:])
+    _agree_in_standard_errors(values, np.asarray(mean))
+    _agree_in_standard_errors(values**2, np.asarray(mean**2 + var))
+
+
+@pytest.mark.parametrize("activation", ["swish", "tanh"])
+def test_moments_of_smooth_units_are_integrals(x64, activation, monkeypatch):
+    """With three nodes nearly, with many exactly."""
+    at, sd = np.broadcast_arrays(np.linspace(-2, 2, 9)[:, None], np.array([[0.1, 0.3, 0.6]]))
+    nodes = np.linspace(-9, 9, 4001)[:, None, None]
+    values = np.asarray(activate(activation, at + sd * nodes))
+    first, second = (integrate.trapezoid(values**power * stats.norm.pdf(nodes), nodes, axis=0) for power in (1, 2))
+    for num, slack in ((3, 0.02), (60, 1e-5)):
+        monkeypatch.setattr("pritchel.infer.outputs.NUM_UNIT_NODES", num)
+        mean, var = activated(activation, jnp.asarray(at), jnp.asarray(sd**2))
+        np.testing.assert_allclose(mean, first, atol=slack)
+        np.testing.assert_allclose(var, second - first**2, atol=2 * slack)
+
+
+@pytest.mark.parametrize("activation", ["relu", "swish"])
+@every_family
+def test_moments_output_is_close_for_two_hidden_layers(x64, family, activation):
     """Deeper, inputs of the second layer are taken as independent: an approximation, here within a tenth of the sd."""
-    model, guide = build(family, hidden=(5, 4), spread=0.1)
+    model, guide = build(family, hidden=(5, 4), spread=0.1, activation=activation)
     guide = _without_shared_spread(guide)
     inputs = table_batch(4).inputs
     weights = DRAW_MANY(model, guide, noise_for(draw_noise_shapes(guide), 8, 20_000))
-    functions = np.asarray(forward(weights, inputs, "relu"))
+    functions = np.asarray(forward(weights, inputs, activation))
     mean, var = OUTPUT_MOMENTS["moments"](model, guide, inputs, noise_for(pass_noise_shapes(guide, 4, "moments"), 9))
     sd = functions.std(0)
     assert np.all(np.abs(functions.mean(0) - mean) < 0.1 * sd)
@@ -183,8 +222,6 @@ def test_structured_unit_scales_are_the_last_row_of_the_dense_joint(x64, rank):
 @every_family
 def test_weight_and_unit_scale_terms_are_monte_carlo_means(x64, family):
     """E ln p - E ln q over draws of the hidden layer, with log q from the dense Gaussian."""
-    from scipy import stats
-
     model, guide = build(family, "horseshoe", (4,), half_cauchy="exact")
     layer = guide.layers[0]
     rows = layer.base_mean.shape[0]

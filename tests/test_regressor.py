@@ -332,7 +332,6 @@ def test_bad_tables(X, y, message):
         ({"likelihood__noise_prior": 6}, r"noise_prior must be a pair"),
         ({"prior__slab": (2, -1)}, r"each entry of slab"),
         ({"prior__layer_scale": (1e-5, 1e-5)}, r"one for each of the 1 hidden layers; got 2"),
-        ({"activation": "tanh", "training__objective": "moments"}, r"objective='moments'.*'sampled'"),
         ({"training__early_stopping": True, "training__validation_fraction": 0.9}, r"leave 1"),
     ],
 )

@@ -48,7 +48,7 @@ class Answering(ABC):
         member = self._fitted_members()[0]
         if not member.guide.has_unit_scales():
             return None
-        return diagnostics.width_remark(self.units_kept_, member.offered, self.n_iter_)
+        return diagnostics.width_remark(self.units_kept_, member.offered, self.n_iter_, member.model.activation)
 
     @property
     def unit_scales_(self) -> list[list[np.ndarray]]:

@@ -28,6 +28,7 @@ from pritchel.estimators.warm_start import require_same_network
 from pritchel.guide.member import Member
 from pritchel.infer.members import MemberFit
 from pritchel.infer.options import Options, Sampling, Training
+from pritchel.infer.redundant import without_redundant
 from pritchel.infer.sample import ChainResult, sample_members
 from pritchel.infer.trial import Execution, Stage
 from pritchel.jobs import num_at_once
@@ -225,6 +226,11 @@ class HorseshoeEstimator(PrunedEstimator):
         if (data := rows.table) is None:
             return fits, [], "chains need all rows in memory, and these came in batches"
         members = [prune(fit.member) if fit.member.guide.has_unit_scales() else fit.member for fit in fits]
+        is_fitted = None if crossing is None else [crossing.is_fitted(fit.number) for fit in fits]
+        if options.may_sample(data.num_rows):
+            shares = [1.0] * len(members) if is_fitted is None else is_fitted
+            own = [data._replace(weights=data.weights * share) for share in shares]
+            members = [without_redundant(member, rows) for member, rows in zip(members, own, strict=True)]
         num_weights = max(member.guide.num_weights for member in members)
         plan, why = options.sampling_plan(len(data.inputs), num_weights, int(self.num_draws))
         if plan is None:
@@ -232,7 +238,6 @@ class HorseshoeEstimator(PrunedEstimator):
         try:
             num_iterations = plan.num_warmup + plan.num_samples
             with self._execution(len(members), num_iterations, self.checkpoint, "sampling") as execution:
-                is_fitted = None if crossing is None else [crossing.is_fitted(fit.number) for fit in fits]
                 outcome = sample_members(members, data, plan, seed, execution, is_fitted)
         except KeyboardInterrupt:  # before any chain had begun
             return [fit.ended("interrupted") for fit in fits], [], "the fit was interrupted"

@@ -30,7 +30,7 @@ def with_room(
         if not options.grows or not is_whole or not fits[0].member.guide.has_unit_scales():
             break
         num_steps = options.fit_settings(num_rows).num_steps
-        layers = full_layers(units_kept(fits), options.hidden, num_steps)
+        layers = full_layers(units_kept(fits), options.hidden, num_steps, options.activation)
         if not layers:
             break
         wider = options.wider(layers, num_steps)

@@ -10,7 +10,7 @@ from pritchel import checks
 from pritchel.guide import Family
 from pritchel.guide.network import START_SD
 from pritchel.guide.scale_starts import SCALE_STARTS
-from pritchel.infer.outputs import OUTPUT_MOMENTS, Objective
+from pritchel.infer.outputs import OUTPUT_MOMENTS
 from pritchel.infer.plan import SamplingPlan
 from pritchel.infer.trial import FitSettings
 from pritchel.model.likelihoods import LikelihoodSettings, LikelihoodStart
@@ -45,9 +45,8 @@ class Training(Settings):
     schedule : {"cosine", "constant"}
         Whether the rate falls to zero along a cosine or stays.
     objective : {"auto", "moments", "sampled", "batch_sampled"}
-        The likelihood's expectation by closed-form moments (ReLU) or by sampling. "batch_sampled" draws each unit's
-        scale once for all rows of a batch, "sampled" once a row. "auto": moments where there are any, else
-        "batch_sampled".
+        The likelihood's expectation by the units' moments, in closed form (ReLU) or by quadrature, or by sampling:
+        "batch_sampled" draws each unit's scale once for all rows of a batch, "sampled" once a row. "auto": moments.
     kl_warmup : float
         Part of the steps over which the KL weight climbs to its last; 0 for none. Guards against collapse.
     kl_weight : float
@@ -236,11 +235,6 @@ class Options:
             raise ValueError(f"sampling must be a Sampling, as in Sampling(num_warmup=600); got {sampling!r}.")
         sampling.check()
         likelihood.check()
-        if training.objective == "moments" and activation != "relu":
-            raise ValueError(
-                f"objective='moments' has closed forms for activation='relu' only; got activation={activation!r}. "
-                "Use objective='auto' or 'sampled'."
-            )
         return cls(
             hidden=widths,
             grows=isinstance(hidden, str),
@@ -266,6 +260,10 @@ class Options:
         """The model for a table, or before there is any."""
         return Model(self.prior, self.likelihood.build(start), self.activation, self.linear)
 
+    def may_sample(self, num_rows: int) -> bool:
+        """Whether chains may follow the fit to a table of so many distinct rows."""
+        return self.inference == "sampled" or (self.inference == "auto" and num_rows <= MAX_SAMPLED_ROWS)
+
     def sampling_plan(self, num_rows: int, num_weights: int, num_draws: int) -> tuple[SamplingPlan | None, str]:
         """How to sample networks of so many weights for so many draws over all members, or not, and why, in words."""
         if self.inference == "variational":
@@ -281,9 +279,7 @@ class Options:
 
     def fit_settings(self, num_rows: int) -> FitSettings:
         """How to train on a table of so many distinct rows."""
-        is_sampled = self.inference == "sampled" or (self.inference == "auto" and num_rows <= MAX_SAMPLED_ROWS)
-        training, (num_steps, batch_size) = self.training, default_steps(num_rows, is_sampled)
-        objective: Objective = "moments" if self.activation == "relu" else "batch_sampled"
+        training, (num_steps, batch_size) = self.training, default_steps(num_rows, self.may_sample(num_rows))
         return FitSettings(
             num_steps=num_steps if training.num_steps == "auto" else int(training.num_steps),
             batch_size=batch_size if training.batch_size == "auto" else int(training.batch_size),
@@ -291,7 +287,7 @@ class Options:
             schedule=training.schedule,
             kl_warmup=float(training.kl_warmup),
             kl_weight=float(training.kl_weight),
-            objective=objective if training.objective == "auto" else training.objective,
+            objective="moments" if training.objective == "auto" else training.objective,
             patience=int(training.patience) if training.early_stopping else None,
             drop_dead_units=training.drop_dead_units,
             average=float(training.average),

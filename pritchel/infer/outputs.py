@@ -1,6 +1,8 @@
 """Mean and variance of the network's output under the guide: by sampling, or by moments with none."""
 
-from collections.abc import Callable
+import functools
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from pritchel.guide.network import (
 )
 from pritchel.guide.normal import Normal
 from pritchel.lazy import jnp
-from pritchel.model.network import Model, activate
+from pritchel.model.network import Activation, Model, activate
 from pritchel.model.priors import Prior
 from pritchel.model.priors.base import of_layer
 from pritchel.numerics import Outer, gauss_hermite, log_normal_moment, rectified_normal
@@ -25,6 +27,8 @@ from pritchel.shapes import AnyArray, Inputs, Outputs, Projections, UnitScales
 
 Objective = Literal["moments", "sampled", "batch_sampled"]
 NUM_SCALE_NODES = 5
+NUM_UNIT_NODES = 3  # five gain nothing
+LEAST_VAR = 1e-12
 
 
 class PassNoise(NamedTuple):
@@ -102,8 +106,10 @@ def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
     ReLU is positively homogeneous, $\mathrm{relu}(s p) = s\,\mathrm{relu}(p)$, so a unit's scale and its rectified
     projection are averaged in closed form. With one hidden layer the outcome is the bound itself (see
     `scaled_units` for what that leaves out); in deeper ones the next layer takes its inputs as independent with
-    these moments.
+    these moments. Other activations go by quadrature, which is as cheap.
     """
+    if model.activation != "relu":
+        return quadrature_output(model, guide, inputs, noise)
     guide = jittered(guide, noise.pseudo)
     units, mean, var = None, inputs, None
     for layer, shared in zip(guide.layers, draw_shared(guide, noise), strict=True):
@@ -116,6 +122,46 @@ def moments_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: Pas
     if isinstance(guide.output, Normal):
         return output_moments(guide, inputs, *units.project(guide.output))
     return output_moments(guide, inputs, *guide.output.project_moments(*units.mean_and_var()))
+
+
+def quadrature_output(model: Model, guide: NetworkGuide, inputs: Inputs, noise: PassNoise) -> tuple[Outputs, Outputs]:
+    """The same for any activation: what comes to a unit is taken as Gaussian, with the moments that it has."""
+    guide = jittered(guide, noise.pseudo)
+    mean, var = inputs, None
+    for layer, shared in zip(guide.layers, draw_shared(guide, noise), strict=True):
+        scales = layer.log_unit_scale_moments()
+        tilted = None if scales is None else tilted_scales(model.prior, *scales, shared)
+        mean, var = activated(model.activation, *scaled_projection(layer.project(mean, var), tilted))
+    return output_moments(guide, inputs, *guide.output.project_moments(mean, var))
+
+
+def activated(activation: Activation, mean: Projections, var: Projections) -> tuple[Projections, Projections]:
+    """Mean and variance of what units make of Gaussians, by Gauss-Hermite nodes."""
+    sd = jnp.sqrt(jnp.maximum(var, LEAST_VAR))
+    nodes, weights = (part.tolist() for part in gauss_hermite(NUM_UNIT_NODES))
+    values = [activate(activation, mean + node * sd) for node in nodes]
+
+    def expected(parts: Sequence[Projections]) -> Projections:
+        return functools.reduce(operator.add, (weight * part for weight, part in zip(weights, parts, strict=True)))
+
+    middle = expected(values)
+    return middle, expected([(value - middle) ** 2 for value in values])
+
+
+def scaled_projection(
+    projection: Projection, tilted: tuple["Tilted", "Tilted"] | None
+) -> tuple[Projections, Projections]:
+    r"""Mean and variance of $s\,p$ for a scale $s(\nu)$ and a projection $p$ tied to $\nu$: see `scaled_units`."""
+    mean, var, slope = projection.mean, projection.full_var(), projection.slope
+    if tilted is None:
+        return mean, var
+    by_scale, by_square = tilted
+    if slope is not None:
+        mean = mean + Outer(slope, by_scale.shift).full()
+        gap = Outer(slope, by_square.shift - by_scale.shift).full()
+        var = var + gap * (gap + 2 * mean)
+    spread = by_square.norm - by_scale.norm**2
+    return by_scale.norm * mean, by_square.norm * var + spread * mean**2
 
 
 class Tilted(NamedTuple):

@@ -27,11 +27,17 @@ class Weights(NamedTuple):
     linear: Any = None  # features x outputs, no bias; None: no linear path
 
 
-def forward(weights: Weights, inputs: Any, activation: Activation) -> Any:
-    """The network's output for given weights: numpy in, numpy out; JAX in, JAX out (and differentiable)."""
+def last_units(weights: Weights, inputs: Any, activation: Activation) -> Any:
+    """What the units of the last hidden layer make of inputs."""
     values = inputs
     for matrix in weights.hidden:
         values = activate(activation, values @ matrix[..., :-1, :] + matrix[..., -1:, :])
+    return values
+
+
+def forward(weights: Weights, inputs: Any, activation: Activation) -> Any:
+    """The network's output for given weights: numpy in, numpy out; JAX in, JAX out (and differentiable)."""
+    values = last_units(weights, inputs, activation)
     outputs = values @ weights.output[..., :-1, :] + weights.output[..., -1:, :]
     return outputs if weights.linear is None else outputs + inputs @ weights.linear
 
