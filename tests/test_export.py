@@ -19,7 +19,7 @@ from tests.conftest import tiny
 OTHERS = {"activation": "tanh", "linear": False, "likelihood": "mixture"}
 
 
-@pytest.fixture(scope="module", params=["two networks of two layers", "two, swish", "one network, two targets, tanh"])
+@pytest.fixture(scope="module", params=["two networks of two layers", "two, relu", "one network, two targets, tanh"])
 def model(request) -> tuple[TableModel, pd.DataFrame]:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
@@ -34,8 +34,8 @@ def model(request) -> tuple[TableModel, pd.DataFrame]:
     is_first = request.param.startswith("two")
     defaults = {"family": "structured", "likelihood": "auto"}
     choice = defaults | {"num_members": 2, "hidden": (5, 4)} if is_first else OTHERS
-    if "swish" in request.param:
-        choice |= {"activation": "swish"}
+    if "relu" in request.param:
+        choice |= {"activation": "relu"}
     estimator = tiny(training__num_steps=100, num_draws=30, **choice)
     fresh = TableModel(estimator, holdout=0, drop=["z"] if is_first else ())
     return fresh.fit(frame, "y" if is_first else ["y", "z"]), frame

@@ -17,7 +17,7 @@ def options_of(**changes) -> Options:
         "prior": "regularized_horseshoe",
         "family": TINY["family"],
         "likelihood": Gaussian(),
-        "activation": "relu",
+        "activation": "swish",
         "linear": True,
         "training": Training(num_steps=TINY["training__num_steps"], learning_rate=TINY["training__learning_rate"]),
         "num_members": 1,

@@ -322,7 +322,7 @@ def test_bad_tables(X, y, message):
             r"family must be one of 'factorized', .*'structured', 'tied', .*; got 'full'",
         ),
         ({"prior": "laplace"}, r"prior must be one of"),
-        ({"activation": "step"}, r"activation must be one of 'relu', 'swish', 'tanh'"),
+        ({"activation": "step"}, r"activation must be one of 'swish', 'relu', 'tanh'"),
         ({"family__rank": 0}, r"rank must be a whole number of at least 1; got 0"),
         ({"training__num_steps": 2.5}, r"num_steps"),
         ({"training__learning_rate": -1}, r"learning_rate must be a number above 0; got -1"),

@@ -55,7 +55,7 @@ ESTIMATOR_OPTIONS = (
     EstimatorOption("family__unit_norm", bool, "Divide the covariance vectors by their norms.", NETWORK),
     EstimatorOption("family__squared_scales", bool, "Log-normals over squared unit scales.", NETWORK),
     EstimatorOption("linear", bool, "A linear path beside the hidden layers.", NETWORK),
-    EstimatorOption("activation", str, "relu, swish (a ReLU whose corner is round) or tanh.", NETWORK),
+    EstimatorOption("activation", str, "swish (a ReLU whose corner is round), relu or tanh.", NETWORK),
     EstimatorOption("input_limit", float, "Deviations from its mean that an input may lie; 5 suits pixels.", NETWORK),
     EstimatorOption("num_members", int, "Independent networks whose predictions are mixed.", NETWORK),
     EstimatorOption("num_draws", int, "Weight draws behind every prediction.", NETWORK),

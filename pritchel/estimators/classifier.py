@@ -63,7 +63,7 @@ class HorseshoeClassifier(ClassifierMixin, PartialEstimator):
         prior: str | PriorSettings = "regularized_horseshoe",
         family: str | Family = "structured",
         linear: bool = True,
-        activation: Literal["relu", "swish", "tanh"] = "relu",
+        activation: Literal["swish", "relu", "tanh"] = "swish",
         input_limit: float | None = None,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
         label_noise: float = 0.0,

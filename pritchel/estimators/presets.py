@@ -26,6 +26,7 @@ def paper_arguments(prior: Any = "regularized_horseshoe", likelihood: Any = "gau
         "likelihood": _as_in_the_paper("likelihood", likelihood),
         "family": "structured",
         "linear": False,
+        "activation": "relu",
         "training": PAPER_TRAINING,
         "inference": "variational",
         "num_members": 1,

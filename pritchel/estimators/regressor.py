@@ -49,8 +49,8 @@ class HorseshoeRegressor(RegressorMixin, PartialEstimator):
     linear : bool
         Add a linear function of the inputs beside the hidden layers, with a half-Cauchy scale of its own. A table that
         needs no hidden unit can then end with none.
-    activation : {"relu", "swish", "tanh"}
-        Of the hidden units. "swish" is z / (1 + exp(-2z)), a ReLU whose corner is round: better where y is smooth.
+    activation : {"swish", "relu", "tanh"}
+        Of the hidden units. "swish" is z / (1 + exp(-2z)), a ReLU whose corner is round.
     input_limit : float, optional
         How many standard deviations from its mean an input may lie; a column with values beyond is divided by more
         than its deviation, so that they lie there. None: every column by its deviation. 5 helps where columns are
@@ -126,7 +126,7 @@ class HorseshoeRegressor(RegressorMixin, PartialEstimator):
         likelihood: str | LikelihoodSettings = "auto",
         family: str | Family = "structured",
         linear: bool = True,
-        activation: Literal["relu", "swish", "tanh"] = "relu",
+        activation: Literal["swish", "relu", "tanh"] = "swish",
         input_limit: float | None = None,
         training: Training | None = None,
         inference: Inference = "auto",

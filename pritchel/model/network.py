@@ -6,8 +6,8 @@ from pritchel.model.likelihoods import Likelihood
 from pritchel.model.priors import Prior
 from pritchel.tree import Tree, static
 
-Activation = Literal["relu", "swish", "tanh"]
-ACTIVATIONS = ("relu", "swish", "tanh")
+Activation = Literal["swish", "relu", "tanh"]
+ACTIVATIONS = ("swish", "relu", "tanh")
 
 
 def activate(name: Activation, values: Any) -> Any:

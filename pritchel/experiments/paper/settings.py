@@ -41,7 +41,8 @@ def make_estimator(key: Key, num_rows: int, target_sd: float = 1.0) -> Horseshoe
     }
     if key["settings"] == "ours":
         fixed = {"linear": False, "num_members": 1, "training__drop_dead_units": False}
-        ours = HorseshoeRegressor(likelihood="gaussian", inference="variational").set_params(**options, **fixed)
+        ours = HorseshoeRegressor(likelihood="gaussian", activation="relu", inference="variational")
+        ours.set_params(**options, **fixed)
         return ours.set_params(**key.get("options", {}))
     if key["family"] == "vmg":
         options |= VMG | {"training__num_steps": round(VMG_STEPS_FACTOR * steps)}
