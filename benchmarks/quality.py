@@ -6,8 +6,8 @@
 Sizes: `protocol`, the 50 units (protein: 100) in one network that published scores were obtained with, and
 `default`, the two layers of 100 that `HorseshoeRegressor()` offers, variational; `sampled`, the same pruned and
 sampled, which is what it does with a table that is not large. Noise is Gaussian in these; `variational adaptive` and
-`adaptive` have noise as the rows ask for it, the latter is what `HorseshoeRegressor()` does; `mixture` has noise of
-several humps.
+`relu` have noise as the rows ask for it, `mixture` noise of several humps. All these have ReLUs. `adaptive` is what
+`HorseshoeRegressor()` does: like `relu`, with swish for the activation, and with no unit that others can stand in for.
 Settings were chosen on splits 0 to 4. Every finished split is saved at once in results/quality_runs.jsonl; a second
 call goes on from there (`--fresh` forgets it).
 """
@@ -22,29 +22,35 @@ from collections import defaultdict
 import numpy as np
 from common import RESULTS, table, with_error, write
 
-from pritchel import HorseshoeRegressor
+from pritchel import AdaptiveNoise, HorseshoeRegressor
 from pritchel.data.sources import UCI, data_folder, load_uci
 from pritchel.experiments.runs import SplitRun, run_splits
 from pritchel.experiments.statistics import mean_and_error
 
 RUNS = RESULTS / "quality_runs.jsonl"
 DEEP_ENSEMBLES = "Deep ensembles (M=5)"
+RELU = {"activation": "relu"}
 SIZES = {
-    "protocol": lambda name: {
-        "hidden": (100,) if name == "protein" else (50,),
-        "num_members": 1,
-        "inference": "variational",
-        "likelihood": "gaussian",
-    },
-    "default": lambda name: {"inference": "variational", "likelihood": "gaussian"},
-    "sampled": lambda name: {"inference": "sampled", "likelihood": "gaussian"},
-    "variational adaptive": lambda name: {"inference": "variational", "likelihood": "auto"},
-    "adaptive": lambda name: {"inference": "auto", "likelihood": "auto"},
-    "mixture": lambda name: {"inference": "auto", "likelihood": "mixture"},
+    "protocol": lambda name: (
+        RELU
+        | {
+            "hidden": (100,) if name == "protein" else (50,),
+            "num_members": 1,
+            "inference": "variational",
+            "likelihood": "gaussian",
+        }
+    ),
+    "default": lambda name: RELU | {"inference": "variational", "likelihood": "gaussian"},
+    "sampled": lambda name: RELU | {"inference": "sampled", "likelihood": "gaussian"},
+    "variational adaptive": lambda name: RELU | {"inference": "variational", "likelihood": AdaptiveNoise(num_humps=1)},
+    "relu": lambda name: RELU | {"inference": "auto", "likelihood": AdaptiveNoise(num_humps=1)},
+    "adaptive": lambda name: {},
+    "mixture": lambda name: RELU | {"inference": "auto", "likelihood": "mixture"},
 }
 TITLES = {
-    "adaptive": "The defaults: pruned and sampled, adaptive noise",
-    "mixture": "The same with noise of several humps",
+    "adaptive": "The defaults: pruned and sampled, adaptive noise, swish",
+    "relu": "The same with ReLUs, and no humps",
+    "mixture": "ReLUs, noise of several humps",
     "sampled": "Default sizes, pruned and sampled, Gaussian noise",
     "variational adaptive": "Default sizes, variational, adaptive noise",
     "default": "Default sizes, variational, Gaussian noise",
@@ -52,8 +58,9 @@ TITLES = {
 }
 PAIRS = {  # what is compared split by split: before and after
     ("default", "sampled"): "Sampled beside variational, Gaussian noise",
-    ("variational adaptive", "adaptive"): "Sampled beside variational, adaptive noise",
-    ("sampled", "adaptive"): "Adaptive beside Gaussian noise, both sampled",
+    ("variational adaptive", "relu"): "Sampled beside variational, adaptive noise",
+    ("sampled", "relu"): "Adaptive beside Gaussian noise, both sampled",
+    ("relu", "adaptive"): "Swish beside ReLUs; on protein also humps beside none",
 }
 NUM_TUNED = 5  # splits that settings were chosen on: the first ones
 
