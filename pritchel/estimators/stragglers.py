@@ -20,7 +20,7 @@ from pritchel.processes import of_first
 MAX_ROWS, MAX_DRAWS = 400, 60
 LAST_STEPS, LEAST_STEPS = 200, 100  # that the bound is taken over; before which nobody can be said to be behind
 FAR = 1.0  # nats a row behind the best; with hardly any noise, members of sound fits differ by up to half of that
-BY_HEART = 0.6  # nats by which a row itself adds to its own density; 0.2 to 0.45 in sound fits with little noise
+BY_HEART = 0.6  # effective weights a row, where another member manages with half of that
 LITTLE, TELLING = 0.02, 0.1  # of what the best says beyond a constant; nats a row that are worth speaking of
 
 
@@ -68,7 +68,7 @@ def leave_out_stragglers(
 ) -> tuple[list[MemberFit], list[ChainResult]]:
     """The sampled fits and their chains without those that predict their own rows worse than a constant; says so.
 
-    Nor are those kept whose chains have not forgotten the noise of their rows, where others have, or never knew it.
+    Nor are those kept whose chains have not forgotten the noise of their rows, where others have.
     """
     if len(fits) < 2 or not chains:
         return fits, chains
@@ -77,9 +77,9 @@ def leave_out_stragglers(
     behind = np.flatnonzero((told < constant - TELLING) & (told.max() > constant))
     what = _of(behind, told)
     if not len(behind):
-        own, unseen = of_first(_by_own_rows(members, standardizer, seed, data))
-        behind = np.flatnonzero((own > BY_HEART) & (unseen < unseen.max() - BY_HEART / 2))
-        what = _by_heart(behind, own, unseen)
+        own = of_first(_worth_of_own_rows(members, standardizer, seed, data))
+        behind = np.flatnonzero((own > BY_HEART) & (own.min() < BY_HEART / 2))
+        what = _by_heart(behind, own)
     if not len(behind):
         return fits, chains
     warnings.warn(
@@ -92,23 +92,21 @@ def leave_out_stragglers(
     return [fits[index] for index in kept], [chains[index] for index in kept]
 
 
-def _by_own_rows(members: Sequence[Member], standardizer: Standardizer, seed: int, data: Dataset) -> np.ndarray:
-    r"""What a row adds to its own log density under each sampled member, and what an unseen one would have: two rows.
+def _worth_of_own_rows(members: Sequence[Member], standardizer: Standardizer, seed: int, data: Dataset) -> np.ndarray:
+    r"""By how much a row adds to its own log density under each sampled member: effective weights a row.
 
-    With the row it is $\ell_i$; without, by weights $1 / p(y_i \mid \theta)$ of the draws, $\ell_{-i}$. A chain moves
-    too little to forget a row, so the difference is taken twice: $2\ell_{-i} - \ell_i$. Of pure noise that two default
-    fits had half by heart that is -2.02 and -1.96, where new rows have -2.06 and -2.03; sound members are judged a
-    little too strictly, and one that knows every row by heart, and hardly moves, far too mildly.
+    Without the row its density is the mean under weights $1 / p(y_i \mid \theta)$ of the draws. Pure noise that default
+    fits learned by heart had 0.80 to 0.95, fits that had forgotten it 0.01 to 0.11, sound ones of yacht, energy and
+    boston 0.17 to 0.44.
     """
     inputs, targets, share = _own_rows(standardizer, data)
 
     def answer(parts: Components, values: np.ndarray) -> np.ndarray:
         log_density = parts.log_density(values).sum(-1)
-        return np.stack([log_mean_exp(log_density), -log_mean_exp(-log_density)], -1)
+        return log_mean_exp(log_density) + log_mean_exp(-log_density)
 
     alone = (Posterior([member], standardizer, seed, MAX_DRAWS) for member in members)
-    seen, left_out = np.stack([share @ own.over_rows(inputs, targets, answer) for own in alone], -1)
-    return np.stack([seen - left_out, 2 * left_out - seen])
+    return np.asarray([share @ own.over_rows(inputs, targets, answer) for own in alone])
 
 
 def _far_behind(told: np.ndarray, constant: float, fits: Sequence[MemberFit]) -> np.ndarray:
@@ -161,10 +159,10 @@ def _of(behind: np.ndarray, told: np.ndarray) -> str:
     )
 
 
-def _by_heart(behind: np.ndarray, own: np.ndarray, unseen: np.ndarray) -> str:
+def _by_heart(behind: np.ndarray, own: np.ndarray) -> str:
     which = ", ".join(str(index + 1) for index in behind)
-    here = ", ".join(f"{unseen[index]:.3g}" for index in behind)
+    worth = ", ".join(f"{own[index]:.2f}" for index in behind)
     return (
-        f"Of {len(own)} members, number {which} learned rows by heart and did not forget them: under it the "
-        f"log-likelihood of an unseen row would be about {here}, and {unseen.max():.3g} under the best."
+        f"Of {len(own)} members, number {which} learned the rows by heart, noise and all, and did not forget them: "
+        f"a row adds {worth} nats to its own log-likelihood, where the soundest member has {own.min():.2f}."
     )
