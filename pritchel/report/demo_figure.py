@@ -55,7 +55,7 @@ def _draw_band(axis: Any, estimator: Any, X: np.ndarray, y: np.ndarray) -> None:
 
 def _draw_unit_scales(axis: Any, scales: np.ndarray, num_kept: int) -> None:
     """Posterior median scale of every unit, largest first, against the pruning threshold."""
-    floor = scales[scales > 0].min() / 3  # where those lie that have left during the fit
+    floor = min(scales[scales > 0].min(), 0.1 * THRESHOLD) / 3  # where those lie that have left before
     ordered = np.maximum(np.sort(scales)[::-1], floor)
     rank = np.arange(1, len(ordered) + 1)
     axis.scatter(rank[:num_kept], ordered[:num_kept], s=9, color=RED, label=f"{num_kept} kept")
