@@ -77,11 +77,13 @@ def test_predictive_agrees_with_nuts(family):
     assert 0.75 < np.mean(sd / nuts_sd) < 1.25
 
 
-def test_sampled_predictive_is_that_of_nuts():
+def test_sampled_predictive_is_that_of_nuts(monkeypatch):
     """Four long chains from fitted, pruned starts against NUTS of the whole network from random ones.
 
+    No unit leaves because others can stand in for it: the network that is left then is another model.
     Means of the function agree within the error that the effective numbers of draws leave, widths within a tenth.
     """
+    monkeypatch.setattr("pritchel.infer.redundant.MOST_NATS", -1.0)
     x, y, grid = curve(20)
     functions, precision = nuts_functions(x, y, grid)
     prior = RegularizedHorseshoe(layer_scale=LAYER_SCALE, learn_layer_scale=True, slab=SLAB)
@@ -89,6 +91,7 @@ def test_sampled_predictive_is_that_of_nuts():
         hidden=(NUM_UNITS,),
         prior=prior,
         likelihood=Gaussian(noise_prior=NOISE_PRIOR),
+        activation="relu",
         inference="sampled",
         sampling=Sampling(num_warmup=1000, num_samples=2000),
         num_members=4,
