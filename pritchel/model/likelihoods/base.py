@@ -46,7 +46,7 @@ class Components:
     mean: np.ndarray
     var: np.ndarray
     dof: np.ndarray | float = np.inf  # of the tails, where they are a Student-t's
-    num_humps: np.ndarray | int = 1  # that have a weight worth the name
+    num_humps: np.ndarray | int = 1  # that have a weight worth the name and stand apart
 
     def log_density(self, values: np.ndarray) -> np.ndarray:
         """Log density, or probability, of each component."""

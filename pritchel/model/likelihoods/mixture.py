@@ -206,6 +206,19 @@ def _limited(log_var: Any) -> Any:
     return log_var.clip(-WIDEST, WIDEST)
 
 
+def _standing_apart(place: np.ndarray, spread: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """How many humps can be told apart: between neighbours lies more than both their spreads.
+
+    Of two equal Gaussians a density has two maxima just then. Rare humps count for none: they are put on the heaviest.
+    """
+    heaviest = weight.argmax(-2)[..., None, :]
+    place, spread = (np.where(weight < RARE, np.take_along_axis(part, heaviest, -2), part) for part in (place, spread))
+    order = place.argsort(-2)
+    place, spread = (np.take_along_axis(part, order, -2) for part in (place, spread))
+    is_apart = np.diff(place, axis=-2) > spread[..., 1:, :] + spread[..., :-1, :]
+    return 1 + is_apart.sum(-2)
+
+
 class MixtureComponents(Components):
     """Places, spreads and log weights of the humps of each draw, (draws, rows, humps, targets)."""
 
@@ -214,7 +227,7 @@ class MixtureComponents(Components):
         weight = np.exp(log_weight)
         self.mean = (weight * place).sum(-2)
         self.var = (weight * (spread**2 + (place - self.mean[..., None, :]) ** 2)).sum(-2)
-        self.num_humps = (weight >= RARE).sum(-2)
+        self.num_humps = _standing_apart(place, spread, weight)
 
     def _standard(self, values: np.ndarray) -> np.ndarray:
         return (values[..., None, :] - self.place) / self.spread
