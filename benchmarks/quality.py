@@ -45,6 +45,9 @@ SIZES = {
     "variational adaptive": lambda name: RELU | {"inference": "variational", "likelihood": AdaptiveNoise(num_humps=1)},
     "relu": lambda name: RELU | {"inference": "auto", "likelihood": AdaptiveNoise(num_humps=1)},
     "adaptive": lambda name: {},
+    "gaussian": lambda name: {"likelihood": "gaussian"},
+    "unsampled": lambda name: {"inference": "variational"},
+    "unsampled gaussian": lambda name: {"inference": "variational", "likelihood": "gaussian"},
     "mixture": lambda name: RELU | {"inference": "auto", "likelihood": "mixture"},
 }
 TITLES = {

@@ -1,12 +1,13 @@
 """Is a sampled posterior calibrated? Tables simulated from the prior itself: where among its draws does the truth lie?
 
-    python benchmarks/simulated.py                       # about five minutes on two cores
+    python benchmarks/simulated.py                       # about two minutes on two cores
     python benchmarks/simulated.py --tables 100
 
-Simulation-based calibration (Talts and others 2018). Each table comes from one network drawn from the prior, and is
-then fitted, pruned and sampled like any other. If the draws are those of the posterior, the true value of anything
-asked about the network has a rank among them that is uniform over tables: heaped up at both ends the posterior is too
-narrow, in the middle too wide, at one end it is off. Variational draws of the same fits stand beside.
+Simulation-based calibration (Talts and others 2018). Each table comes from one network drawn from the prior, noise
+whose spread and tails are drawn with it, and is then fitted, pruned and sampled like any other. If the draws are those
+of the posterior, the true value of anything asked about the network has a rank among them that is uniform over tables:
+heaped up at both ends the posterior is too narrow, in the middle too wide, at one end it is off. Variational draws of
+the same fits stand beside.
 """
 
 import argparse
@@ -21,14 +22,14 @@ import numpy as np
 from common import table, write
 from scipy import stats
 
-from pritchel import Gaussian, RegularizedHorseshoe, Sampling, Training
+from pritchel import AdaptiveNoise, RegularizedHorseshoe, Sampling, Training
 from pritchel.data.dataset import Dataset
-from pritchel.guide.member import Member
 from pritchel.infer.members import fit_members
 from pritchel.infer.options import Options
 from pritchel.infer.sample import sample_members
 from pritchel.model.likelihoods import LikelihoodStart
-from pritchel.model.network import Weights, forward
+from pritchel.model.likelihoods.heteroscedastic import UNIT
+from pritchel.model.network import forward
 from pritchel.model.prior_draws import draw_prior_weights
 from pritchel.posterior.draws import BLOCK_DRAWS, stored_block, weight_block
 from pritchel.posterior.prune import prune
@@ -38,13 +39,15 @@ FIGURE = Path(__file__).parents[1] / "docs" / "simulated.png"
 NUM_ROWS, NUM_COLUMNS, NUM_DRAWS, NUM_BINS = 40, 2, 99, 10
 SHOULD_BE, LEAST_P = 0.2, 0.01
 HIDDEN = (5,)
-ASKED = ("f at a row", "f at another", "f far out", "mean of f", "log precision")
+OF_F = ("f at a row", "f at another", "f far out", "mean of f")
+OF_NOISE = ("ln spread at a row", "ln spread far out", "weight of tails")
+ASKED = (*OF_F, *OF_NOISE)
 OPTIONS = Options.of(
     hidden=HIDDEN,
     prior=RegularizedHorseshoe(layer_scale=0.3, output_scale=1.0, linear_scale=0.3, half_cauchy="exact"),
     family="structured",
-    likelihood=Gaussian(noise_prior=(4.0, 1.0)),
-    activation="relu",
+    likelihood=AdaptiveNoise(noise_prior=(4.0, 1.0)),
+    activation="swish",
     linear=True,
     training=Training(num_steps=1000, learning_rate=0.02, drop_dead_units=False),
     num_members=1,
@@ -61,28 +64,34 @@ class Simulated(NamedTuple):
     truth: np.ndarray
 
 
-def answers(outputs: np.ndarray, log_precision: np.ndarray) -> np.ndarray:
-    """What is asked, of functions (draws, rows) whose last row lies far out."""
-    rows = outputs[:, :-1]
-    return np.stack([rows[:, 0], rows[:, 1], outputs[:, -1], rows.mean(1), log_precision], 1)
+def of_f(outputs: np.ndarray) -> np.ndarray:
+    """What is asked of functions, given outputs (draws, rows, 2) whose last row lies far out."""
+    rows = outputs[:, :-1, 0]
+    return np.stack([rows[:, 0], rows[:, 1], outputs[:, -1, 0], rows.mean(1)], 1)
+
+
+def of_noise(outputs: np.ndarray, noise: dict[str, np.ndarray]) -> np.ndarray:
+    """And of their noise."""
+    spread = np.log(noise["scale"][:, 0]) + 0.5 * UNIT * outputs[:, [0, -1], 1]
+    return np.column_stack([spread, 1 / noise["dof"][:, 0]])
 
 
 def simulate(seed: int) -> Simulated:
     rng = np.random.default_rng((seed, 1))
     inputs = rng.normal(size=(NUM_ROWS, NUM_COLUMNS))
     far = np.concatenate([inputs, np.full((1, NUM_COLUMNS), 3.0)])
-    model = OPTIONS.model(LikelihoodStart(np.zeros((1, 1)), np.ones(1)))
-    weights = draw_prior_weights(model, (NUM_COLUMNS, *HIDDEN, 1), 1, rng)
-    functions = forward(weights, far, model.activation)[:, :, 0]
-    shape, rate = OPTIONS.likelihood.values()["noise_prior"]
-    precision = rng.gamma(shape, 1 / rate)
-    targets = functions[0, :-1, None] + rng.normal(size=(NUM_ROWS, 1)) / np.sqrt(precision)
+    model = OPTIONS.model(LikelihoodStart.without_data(1))
+    scales = model.likelihood.output_scales(1).shape
+    weights = draw_prior_weights(model, (NUM_COLUMNS, *HIDDEN, model.likelihood.num_outputs(1)), 1, rng, scales)
+    outputs = forward(weights, far, model.activation)
+    noise = model.likelihood.prior_noise_values(rng, 1, 1)
+    targets = model.likelihood.components(outputs[:, :-1], noise, np.zeros(1), np.ones(1)).sample(rng)[0]
     data = Dataset(*(part.astype(np.float32) for part in (inputs, targets, np.ones(NUM_ROWS))))
-    return Simulated(data, far, answers(functions, np.log([precision]))[0])
+    return Simulated(data, far, np.concatenate([of_f(outputs), of_noise(outputs, noise)], 1)[0])
 
 
 def ranks(seed: int) -> dict[str, np.ndarray]:
-    """How many draws lie below the truth, for each thing asked; variational ones have no precision among them."""
+    """How many draws lie below the truth, for each thing asked; variational ones are asked of the function alone."""
     simulated = simulate(seed)
     data = simulated.data
     with warnings.catch_warnings():
@@ -92,19 +101,14 @@ def ranks(seed: int) -> dict[str, np.ndarray]:
     assert plan is not None
     sampled = sample_members([member], data, plan, seed)[0][0]
     block = stored_block(sampled, slice(None))
-    log_precision = -2 * np.log(np.ravel(block.noise["scale"]))
     drawn = [weight_block(member, (seed, 2, index)) for index in range(-(-NUM_DRAWS // BLOCK_DRAWS))]
     guided = jax.tree.map(lambda *parts: np.concatenate(parts)[:NUM_DRAWS], *drawn)
-    return {
-        "sampled": _ranks(member, block.weights, log_precision, simulated),
-        "variational": _ranks(member, guided, None, simulated),
+    of_draws, of_guide = (forward(own, simulated.far, member.model.activation) for own in (block.weights, guided))
+    values = {
+        "sampled": np.concatenate([of_f(of_draws), of_noise(of_draws, block.noise)], 1),
+        "variational": of_f(of_guide),
     }
-
-
-def _ranks(member: Member, weights: Weights, log_precision: np.ndarray | None, simulated: Simulated) -> np.ndarray:
-    outputs = forward(weights, simulated.far, member.model.activation)[:, :, 0]
-    values = answers(outputs, np.zeros(len(outputs)) if log_precision is None else log_precision)
-    return (values < simulated.truth).sum(0)[: None if log_precision is not None else -1]
+    return {name: (own < simulated.truth[: own.shape[1]]).sum(0) for name, own in values.items()}
 
 
 def uniformity(found: np.ndarray) -> float:
@@ -115,7 +119,7 @@ def uniformity(found: np.ndarray) -> float:
 
 def draw(found: dict[str, np.ndarray]) -> None:
     """A histogram for each thing asked, sampled above variational, and where nearly all bars of uniform ranks end."""
-    figure, axes = plt.subplots(2, len(ASKED), figsize=(11, 3.6), sharex=True, sharey=True, layout="constrained")
+    figure, axes = plt.subplots(2, len(ASKED), figsize=(14, 3.6), sharex=True, sharey=True, layout="constrained")
     num_tables = len(found["sampled"])
     low, high = stats.binom.ppf([0.005, 0.995], num_tables, 1 / NUM_BINS)
     for row, (name, all_ranks) in zip(axes, found.items(), strict=True):

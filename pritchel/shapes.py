@@ -23,3 +23,4 @@ DrawnWeights = Float[AnyArray, "*draws rows units"]
 DrawnScales = Float[AnyArray, "*draws units"]
 PseudoNoise = tuple[Float[AnyArray, "pseudo rows"], Float[AnyArray, "pseudo units"]]
 Scalar = Float[AnyArray, ""]
+OutputScales = Float[AnyArray, "*outputs"]  # one that all outputs share, or one each

@@ -16,6 +16,7 @@ from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodStart
 from pritchel.model.likelihoods.base import NumpyOps
 from pritchel.model.likelihoods.heteroscedastic import UNIT
 from pritchel.model.prior_draws import draw_prior_weights
+from pritchel.model.priors import Scales
 from pritchel.posterior.mixture import mixed_cdf, mixed_quantile
 from pritchel.posterior.predictive_checks import COUNTS as COUNT_STATISTICS
 from pritchel.posterior.predictive_checks import predictive_checks
@@ -359,12 +360,34 @@ def test_noise_reports_say_what_is_there(fitted):
 def test_the_first_prior_draws_of_adaptive_noise_have_a_scale_an_output():
     """Drawn weights into the log variance are on a scale that is not the mean's."""
     model = HorseshoeRegressor(hidden=(4,), linear=False).options().model(LikelihoodStart.without_data(1))
-    widths, shape = (3, 4, 2), model.likelihood.output_scales(1)
+    widths, shape = (3, 4, 2), model.likelihood.output_scales(1).shape
     own = draw_prior_weights(model, widths, 500, np.random.default_rng(0), shape).output
     shared = draw_prior_weights(model, widths, 500, np.random.default_rng(0)).output
     ratio = lambda output: np.log(np.abs(output[..., 0] / output[..., 1]).mean(-1))  # noqa: E731
     assert shape == (2,)
     assert ratio(own).std() > 1.5 * ratio(shared).std()
+
+
+TWO_OUTPUTS = ("auto", "zero_inflated")
+
+
+def test_scales_of_the_noises_outputs_shrink_sooner(x64):
+    """Their half-Cauchy is a tenth of the function's, in density and draws; other likelihoods have the prior's own."""
+    start = LikelihoodStart.without_data(2)
+    models = [HorseshoeRegressor(prior="horseshoe", likelihood=name).options().model(start) for name in TWO_OUTPUTS]
+    prior, plain = (model.prior for model in models)
+    values = np.array([0.3, -0.4, 0.8, -2.0])
+    scales = Scales(jnp.zeros(2), jnp.asarray(values), jnp.asarray(values[::-1].copy()))
+    expected = 0.0
+    for scale, size in ((5.0, np.exp(values)), (1.0, np.exp(values[::-1]))):
+        noises = [stats.halfcauchy(scale=factor * scale).logpdf(size[2:]).sum() for factor in (0.1, 1.0)]
+        expected += noises[0] - noises[1]
+    gained = float(prior.log_density((), scales, {}) - plain.log_density((), scales, {}))
+    assert gained == pytest.approx(expected, rel=1e-6)
+    drawn = prior.draw(np.random.default_rng(0), 4000, (4, 4), True, (4,))[1]
+    for part in (drawn.output, drawn.linear):
+        of_noise = np.median(part[..., 2:]) - np.median(part[..., :2])
+        assert of_noise == pytest.approx(np.log(0.1), abs=0.15)
 
 
 def test_exposure_goes_into_the_weights():

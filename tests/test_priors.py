@@ -90,7 +90,7 @@ from pritchel.guide.independent import IndependentLayer
 from pritchel.guide.normal import Normal
 from pritchel.model.priors import prior
 from pritchel.model.priors.shrinkage import HalfCauchy, ShrinkagePrior, ShrinkageSettings
-from pritchel.shapes import AnyArray, Scalar
+from pritchel.shapes import AnyArray, OutputScales
 
 
 class TemperedPrior(ShrinkagePrior):
@@ -98,8 +98,8 @@ class TemperedPrior(ShrinkagePrior):
 
     log_unit_scale_prior: Float[AnyArray, " layers"]
     log_layer_scale_prior: Float[AnyArray, " layers"]
-    log_output_scale_prior: Scalar
-    log_linear_scale_prior: Scalar
+    log_output_scale_prior: OutputScales
+    log_linear_scale_prior: OutputScales
     half_cauchy: HalfCauchy = eqx.field(static=True)
     learn_layer_scale: bool = eqx.field(static=True)
 

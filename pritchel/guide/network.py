@@ -73,7 +73,7 @@ def start_guide(
 
     `scales_at` is one of `SCALE_STARTS`; `scale_sd` the standard deviation of log unit scales, that of weights if None.
     """
-    start = model.prior.start(hidden, model.linear, model.likelihood.output_scales(num_targets))
+    start = model.prior.start(hidden, model.linear, model.likelihood.output_scales(num_targets).shape)
     start = scale_start(scales_at, model.prior, start, hidden, rng)
     num_outputs = model.likelihood.num_outputs(num_targets)
     widths = (num_features, *hidden)

@@ -258,7 +258,9 @@ class Options:
 
     def model(self, start: LikelihoodStart) -> Model:
         """The model for a table, or before there is any."""
-        return Model(self.prior, self.likelihood.build(start), self.activation, self.linear)
+        likelihood = self.likelihood.build(start)
+        prior = self.prior.for_outputs(likelihood.output_scales(start.targets.shape[1]))
+        return Model(prior, likelihood, self.activation, self.linear)
 
     def may_sample(self, num_rows: int) -> bool:
         """Whether chains may follow the fit to a table of so many distinct rows."""

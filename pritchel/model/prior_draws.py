@@ -32,7 +32,7 @@ def prior_components(
     """The distributions of targets, in units of the given location and scale, that so many draws of the prior make."""
     likelihood, num_targets = model.likelihood, len(location)
     widths = (inputs.shape[1], *hidden, likelihood.num_outputs(num_targets))
-    weights = draw_prior_weights(model, widths, num_draws, rng, likelihood.output_scales(num_targets))
+    weights = draw_prior_weights(model, widths, num_draws, rng, likelihood.output_scales(num_targets).shape)
     outputs = forward(weights, inputs, model.activation)
     values = likelihood.prior_noise_values(rng, num_draws, num_targets)
     return likelihood.components(outputs, values, location, scale)

@@ -20,7 +20,8 @@ from pritchel.numerics import LOG_2PI, as_parameter, log_student_normalizer
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 HEAVIEST = 0.5  # 1 / degrees of freedom: above two of them there is a variance
-TAIL_RATE = 10.0  # of the exponential prior of 1 / degrees of freedom: fewer than ten with a probability of 0.37
+TAIL_SCALE = 0.01  # of the half-Cauchy prior of 1 / degrees of freedom: fewer than ten with a probability of 0.05
+TAIL_ANGLE = float(np.arctan(HEAVIEST / TAIL_SCALE))  # what is left of a quarter turn
 START = 0.05  # twenty degrees of freedom
 NO_TAILS = -10.0  # as a logit
 TINY = 1e-30  # a square has a logarithm
@@ -30,9 +31,9 @@ MANY_ROWS = 20_000  # with more of them several humps can be told from one, and 
 class AdaptiveLikelihood(HeteroscedasticLikelihood):
     r"""$y \sim t_{1/w}(f, e^{s/2}\gamma^{-1/2})$: a spread that may depend on the inputs, tails of unknown weight $w$.
 
-    $w \in (0, \frac12)$, one a target, has an exponential prior, cut off: it prefers Gaussian noise, $w = 0$, about as
-    much as the distance from that weighs. `params` are $\ln\gamma$ of all targets, then $\mathrm{logit}(2w)$. q holds
-    $w$ at a point.
+    $w \in (0, \frac12)$, one a target, has a half-Cauchy prior, cut off: it prefers Gaussian noise, $w = 0$, and minds
+    heavy tails little where rows ask for them. `params` are $\ln\gamma$ of all targets, then $\mathrm{logit}(2w)$. q
+    holds $w$ at a point.
     """
 
     def start(self, num_targets: int) -> Float[AnyArray, " params"]:
@@ -86,8 +87,7 @@ class AdaptiveLikelihood(HeteroscedasticLikelihood):
     def prior_noise_values(self, rng, num_draws, num_targets):
         """Precisions and tails from the prior."""
         precision = rng.gamma(float(self.prior_shape), 1 / float(self.prior_rate), (num_draws, num_targets))
-        cut = -np.expm1(-TAIL_RATE * HEAVIEST)
-        tail = -np.log1p(-cut * rng.random((num_draws, num_targets))) / TAIL_RATE
+        tail = TAIL_SCALE * np.tan(TAIL_ANGLE * rng.random((num_draws, num_targets)))
         return {"scale": precision[:, None] ** -0.5, "dof": 1 / tail[:, None]}
 
 
@@ -103,8 +103,8 @@ def _tail(logit: Any) -> Any:
 
 
 def _log_tail_prior(logit: Any) -> Any:
-    constant = float(np.log(HEAVIEST * TAIL_RATE) - np.log(-np.expm1(-TAIL_RATE * HEAVIEST)))
-    return (constant - TAIL_RATE * _tail(logit) - jnp.logaddexp(0.0, -logit) - jnp.logaddexp(0.0, logit)).sum()
+    of_tail = float(np.log(HEAVIEST / (TAIL_SCALE * TAIL_ANGLE))) - jnp.log1p((_tail(logit) / TAIL_SCALE) ** 2)
+    return (of_tail - jnp.logaddexp(0.0, -logit) - jnp.logaddexp(0.0, logit)).sum()
 
 
 @likelihood("auto")

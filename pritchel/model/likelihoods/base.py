@@ -93,9 +93,11 @@ class Likelihood(Tree):
         """Outputs that the network needs."""
         return num_targets
 
-    def output_scales(self, num_targets: int) -> tuple[int, ...]:
-        """Shape of the scales of the output layer's weights: () for one that all outputs share, or one an output."""
-        return ()
+    def output_scales(self, num_targets: int) -> np.ndarray:
+        """What the prior's scales of output layer and linear path are multiplied by: one an output, which then has a
+        scale of its own, or a single number, where all outputs share one.
+        """
+        return np.ones(())
 
     def while_training(self, mean: Outputs, var: Outputs, progress: Scalar | float) -> tuple[Outputs, Outputs]:
         """Moments of the outputs as they count after a part `progress` of the training: some may come late."""

@@ -20,6 +20,7 @@ from pritchel.numerics import LOG_2PI
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 UNIT = 0.1  # log variance that an output of one stands for: by default it is nearly constant
+NOISE_SCALE = 0.1  # by the function's, of an output that is for the noise: rows must ask for it
 LARGEST = 500.0  # log variance that predictions go to: draws of the prior know no limit, numbers do
 SILENT, HEARD = 0.5, 0.6  # the part of the training before the second outputs count, and after which they do in full
 
@@ -64,9 +65,9 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
         """Two a target."""
         return 2 * num_targets
 
-    def output_scales(self, num_targets: int) -> tuple[int, ...]:
-        """One an output."""
-        return (2 * num_targets,)
+    def output_scales(self, num_targets: int) -> np.ndarray:
+        """Each output has its own; those of the noise shrink sooner."""
+        return np.repeat([1.0, NOISE_SCALE], num_targets)
 
     def while_training(self, mean, var, progress):
         """The second outputs come late."""

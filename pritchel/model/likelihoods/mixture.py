@@ -58,9 +58,9 @@ class MixtureLikelihood(Likelihood):
         """Three a hump and target, less the two of the first hump, and the function."""
         return (3 * self.num_humps - 1) * num_targets
 
-    def output_scales(self, num_targets: int) -> tuple[int, ...]:
-        """One an output."""
-        return (self.num_outputs(num_targets),)
+    def output_scales(self, num_targets: int) -> np.ndarray:
+        """Each output has its own."""
+        return np.ones(self.num_outputs(num_targets))
 
     def while_training(self, mean, var, progress):
         """All but the function comes late; until then humps are the same for all rows."""

@@ -33,9 +33,9 @@ class ZeroInflatedLikelihood(CountLikelihood):
         """Two a target."""
         return 2 * num_targets
 
-    def output_scales(self, num_targets: int) -> tuple[int, ...]:
-        """One an output."""
-        return (2 * num_targets,)
+    def output_scales(self, num_targets: int) -> np.ndarray:
+        """Each output has its own."""
+        return np.ones(2 * num_targets)
 
     def start(self, num_targets: int) -> Float[AnyArray, " params"]:
         """Starting parameters: ln r = 0, and b at its prior's mean."""

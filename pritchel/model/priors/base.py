@@ -68,6 +68,10 @@ class Prior(Tree):
         output.
         """
 
+    def for_outputs(self, factors: np.ndarray) -> "Prior":
+        """The prior of a network whose likelihood wants the scales of outputs so many times as large."""
+        return self
+
     @abstractmethod
     def log_weight_scale(
         self, log_scale: Float[AnyArray, "*#shape"], latents: Mapping[str, Float[AnyArray, "*#shape"]]

@@ -6,7 +6,7 @@ from jaxtyping import Float
 
 from pritchel.model.priors.base import prior
 from pritchel.model.priors.shrinkage import HalfCauchy, ShrinkagePrior, ShrinkageSettings
-from pritchel.shapes import AnyArray, Scalar
+from pritchel.shapes import AnyArray, OutputScales
 from pritchel.tree import static
 
 
@@ -15,8 +15,8 @@ class HorseshoePrior(ShrinkagePrior):
 
     log_unit_scale_prior: Float[AnyArray, " layers"]
     log_layer_scale_prior: Float[AnyArray, " layers"]
-    log_output_scale_prior: Scalar
-    log_linear_scale_prior: Scalar
+    log_output_scale_prior: OutputScales
+    log_linear_scale_prior: OutputScales
     half_cauchy: HalfCauchy = static()
     learn_layer_scale: bool = static()
 

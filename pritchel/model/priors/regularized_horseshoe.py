@@ -11,7 +11,7 @@ from pritchel.lazy import jnp
 from pritchel.model.priors.base import prior
 from pritchel.model.priors.shrinkage import HalfCauchy, ShrinkagePrior, ShrinkageSettings
 from pritchel.model.scales import inverse_gamma_log_density, inverse_gamma_log_normalizer, log_shrunken_scale
-from pritchel.shapes import AnyArray, Scalar
+from pritchel.shapes import AnyArray, OutputScales, Scalar
 from pritchel.tree import static
 
 Sharing = Literal["network", "layer", "unit"]
@@ -23,8 +23,8 @@ class RegularizedHorseshoePrior(ShrinkagePrior):
 
     log_unit_scale_prior: Float[AnyArray, " layers"]
     log_layer_scale_prior: Float[AnyArray, " layers"]
-    log_output_scale_prior: Scalar
-    log_linear_scale_prior: Scalar
+    log_output_scale_prior: OutputScales
+    log_linear_scale_prior: OutputScales
     slab_shape: Scalar
     slab_rate: Scalar
     slab_log_normalizer: Scalar

@@ -12,7 +12,7 @@ from pritchel import checks
 from pritchel.lazy import jnp
 from pritchel.model.priors.base import Latents, Moments, Prior, PriorSettings, PriorStart, Scales
 from pritchel.model.scales import HALF_CAUCHY, half_cauchy_log_density
-from pritchel.shapes import AnyArray, Scalar
+from pritchel.shapes import AnyArray, OutputScales, Scalar
 from pritchel.tree import static
 
 HalfCauchy = Literal["auxiliary", "exact"]
@@ -25,8 +25,8 @@ class UnitScalePrior(Prior):
     """
 
     if TYPE_CHECKING:  # fields of every subclass, among its own
-        log_output_scale_prior: Scalar
-        log_linear_scale_prior: Scalar
+        log_output_scale_prior: OutputScales
+        log_linear_scale_prior: OutputScales
         half_cauchy: HalfCauchy = static()  # how its expectation is taken
 
     @abstractmethod
@@ -40,6 +40,13 @@ class UnitScalePrior(Prior):
     @abstractmethod
     def draw_log_unit_scales(self, rng: np.random.Generator, layer: int, shape: tuple[int, ...]) -> np.ndarray:
         """Log unit scales of a hidden layer from the prior."""
+
+    def for_outputs(self, factors):
+        """Output layer's and linear path's are."""
+        if np.all(factors == 1):
+            return self
+        names, log_factors = ("log_output_scale_prior", "log_linear_scale_prior"), np.log(factors)
+        return dataclasses.replace(self, **{name: getattr(self, name) + log_factors for name in names})
 
     def shared_scale_priors(self) -> Scales:
         """Logs of the half-Cauchy scales of what units share; None: there is no such scale."""

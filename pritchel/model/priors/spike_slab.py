@@ -32,7 +32,7 @@ from pritchel.model.priors.base import PriorSettings, prior
 from pritchel.model.priors.shrinkage import HalfCauchy, UnitScalePrior, draw_log_half_cauchy
 from pritchel.model.scales import HALF_CAUCHY, half_cauchy_log_density
 from pritchel.numerics import gauss_hermite, space_of
-from pritchel.shapes import Scalar
+from pritchel.shapes import OutputScales, Scalar
 from pritchel.tree import static
 
 _NODES, _NODE_WEIGHTS = gauss_hermite(32)
@@ -47,8 +47,8 @@ class SpikeSlabPrior(UnitScalePrior):
     log_spike_scale: Scalar
     log_in: Scalar  # ln pi
     log_out: Scalar  # ln(1 - pi)
-    log_output_scale_prior: Scalar
-    log_linear_scale_prior: Scalar
+    log_output_scale_prior: OutputScales
+    log_linear_scale_prior: OutputScales
     half_cauchy: HalfCauchy = static()
 
     def log_weight_scale(self, log_scale, latents):
