@@ -185,9 +185,11 @@ def test_a_fit_that_fails_or_takes_too_much_is_recorded_with_the_reason(ground):
 def test_who_does_not_take_part_is_known_beforehand(arena, monkeypatch):
     table = arena.tables.TABLES["power"]
     method = arena.prediction.Method("Try", "", lambda *a: None, max_rows=100, environment="nowhere")
-    assert arena.run.reason_to_skip(method, table, 101) == "not for more than 100 rows"
-    assert arena.run.reason_to_skip(method, table, 100) == "no environment .venv-nowhere"
-    assert arena.run.reason_to_skip(method._replace(fit_numbers=None), table, 10) == "not for regression"
+    small = table._replace(rows=100)
+    assert arena.run.reason_to_skip(method, table._replace(rows=101), 0) == "not for more than 100 rows"
+    assert arena.run.reason_to_skip(method, small, 0) == "no environment .venv-nowhere"
+    assert arena.run.reason_to_skip(method._replace(fit_numbers=None), small, 0) == "not for regression"
+    assert arena.run.reason_to_skip(method._replace(num_splits=1), small, 1) == "on 1 of a table's splits only"
 
 
 @pytest.mark.parametrize("num", [1, 2])
@@ -198,14 +200,38 @@ def test_fits_run_so_many_at_a_time(arena, tmp_path, monkeypatch, num):
     together = threading.Barrier(num)
 
     def run_cell(method, table, index, split, limits):
+        assert split.y == index
         together.wait(20)
-        return {"table": table, "split": index, "method": method, "status": "failed"}
+        return {"table": table.name, "split": index, "method": method.name, "status": "failed"}
 
+    loads = []
+    split = lambda index: loads.append(index) or SimpleNamespace(y=index, truth=None)  # noqa: E731
+    table = SimpleNamespace(name="t", rows=10, load=split)
+    asked = [(SimpleNamespace(name=f"m{each}"), table, index) for index in (0, 1) for each in range(4)]
     monkeypatch.setattr(main, "run_cell", run_cell)
-    monkeypatch.setattr(main, "cells", lambda options, records: ((f"m{each}", "t", 0, None) for each in range(4)))
+    monkeypatch.setattr(main, "cells", lambda options, records: asked)
     records = arena.run.Records(tmp_path / "runs.jsonl")
     main.run(SimpleNamespace(jobs=num, seconds=1.0, megabytes=1.0), records)
-    assert sorted(record["method"] for record in records) == ["m0", "m1", "m2", "m3"]
+    assert sorted(record["method"] for record in records if record["split"]) == ["m0", "m1", "m2", "m3"]
+    assert loads == [0, 1]  # once for all methods
+
+
+def test_what_stands_beside_runs_on_fewer_splits(arena, tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("arena_main", FOLDER / "__main__.py")
+    main = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(main)
+    monkeypatch.setattr(arena.run, "python_of", lambda environment: FOLDER)
+    options = SimpleNamespace(
+        tables=["yacht"], methods=["Pritchel", "MC dropout"], quick=False, splits=9, retry=False, jobs=1
+    )
+    records = arena.run.Records(tmp_path / "runs.jsonl")
+    asked = [(method.name, index) for method, _, index in main.cells(options, records)]
+    assert asked == [("Pritchel", 5), ("MC dropout", 5), ("Pritchel", 6), ("Pritchel", 7)]
+    cost = {"rows": 277, "fit_seconds": 100.0, "predict_seconds": 1.0}
+    records.add({"table": "yacht", "split": 5, "method": "Pritchel", "status": "ok", **cost})
+    assert len(main.cells(options, records)) == 3
+    assert arena.run.typical_seconds(records, "Pritchel", 300) == 104
+    assert arena.run.typical_seconds(records, "MC dropout", 300) == 104  # for want of its own
 
 
 def test_records_resume_and_forget(arena, tmp_path):

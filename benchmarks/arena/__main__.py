@@ -17,12 +17,13 @@ import signal
 import sys
 import time
 from collections.abc import Collection, Iterator
+from itertools import groupby
 from pathlib import Path
 
 from joblib import Parallel, delayed
 from prediction import Method
 from registry import METHODS
-from run import Limits, Records, end_children, reason_to_skip, run_cell, truth_record
+from run import Limits, Records, end_children, reason_to_skip, run_cell, truth_record, typical_seconds
 from tables import TABLES, Split, Table
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -53,36 +54,49 @@ def asked_tables(options: argparse.Namespace) -> Collection[str]:
     return options.tables or (QUICK_TABLES if options.quick else TABLES)
 
 
-def cells(options: argparse.Namespace, records: Records) -> Iterator[tuple[Method, Table, int, Split]]:
-    """What is asked for and not on record: one split of every table first, then the next."""
+def cells(options: argparse.Namespace, records: Records) -> list[tuple[Method, Table, int]]:
+    """What is asked for and not on record: the first split of every table, then the second, and so on."""
     tables = [TABLES[name] for name in asked_tables(options)]
     given = options.methods or [name for name in METHODS if not (options.quick and name in NOT_QUICK)]
-    methods = [METHODS[name] for name in given]
-    num_splits = 1 if options.quick else options.splits
-    for turn in range(min(num_splits, max(len(table.splits) for table in tables))):
-        for table in tables:
-            if turn >= len(table.splits):
-                continue
-            index = table.splits[turn]
-            split = table.load(index)
-            if truth := truth_record(table, index, split):
-                records.by_key.get(Records.key(truth)) or records.add(truth)
-            for method in methods:
-                known = records.by_key.get((table.name, index, method.name))
-                is_done = known is not None and (known["status"] == "ok" or not options.retry)
-                if not is_done and reason_to_skip(method, table, len(split.y)) is None:
-                    yield method, table, index, split
+    most = 1 if options.quick else options.splits
+
+    def is_done(table: Table, index: int, name: str) -> bool:
+        known = records.by_key.get((table.name, index, name))
+        return known is not None and (known["status"] == "ok" or not options.retry)
+
+    return [
+        (METHODS[name], table, table.splits[turn])
+        for turn in range(min(most, max(len(table.splits) for table in tables)))
+        for table in tables
+        if turn < len(table.splits)
+        for name in given
+        if not is_done(table, table.splits[turn], name) and reason_to_skip(METHODS[name], table, turn) is None
+    ]
+
+
+def loaded(asked: list[tuple[Method, Table, int]], records: Records) -> Iterator[tuple[Method, Table, int, Split]]:
+    """The same with their rows, read once for all methods; what the truth would score goes on record."""
+    for (_, index), own in groupby(asked, lambda cell: (cell[1].name, cell[2])):
+        some = list(own)
+        table = some[0][1]
+        split = table.load(index)
+        if (truth := truth_record(table, index, split)) and Records.key(truth) not in records.by_key:
+            records.add(truth)
+        yield from ((method, table, index, split) for method, *_ in some)
 
 
 def run(options: argparse.Namespace, records: Records) -> None:
     """Run the cells, a thread waiting for each that is under way."""
     limits, start = Limits(options.seconds, options.megabytes), time.monotonic()
+    asked = cells(options, records)
+    hours = sum(typical_seconds(records, method.name, table.rows) for method, table, _ in asked) / options.jobs / 3600
+    print(f"{len(asked)} fits to run, by those on record about {hours:.1f} hours.", flush=True)
     parallel = Parallel(options.jobs, prefer="threads", batch_size=1, return_as="generator_unordered")
     try:
-        ended = parallel(delayed(run_cell)(*cell, limits) for cell in cells(options, records))
+        ended = parallel(delayed(run_cell)(*cell, limits) for cell in loaded(asked, records))
         for num_run, record in enumerate(ended, 1):
             records.add(record)
-            print(f"[{time.monotonic() - start:6.0f} s, fit {num_run}] {in_words(record)}", flush=True)
+            print(f"[{time.monotonic() - start:6.0f} s, fit {num_run} of {len(asked)}] {in_words(record)}", flush=True)
     finally:
         end_children()
 

@@ -36,6 +36,7 @@ class Method(NamedTuple):
     packages: tuple[str, ...] = ()  # whose versions are noted
     max_rows: int | None = None  # beyond which nobody would use it
     environment: str = "arena"  # the virtual environment it lives in
+    num_splits: int | None = None  # of a table, where it only stands beside others; None: all that the table has
 
 
 def of_normals(mean: np.ndarray, sd: np.ndarray) -> Prediction:

@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PAUSE = 0.2  # seconds between looks at a running fit
 MEGABYTE = 2**20
+START_SECONDS = 3.0  # of a process
 
 
 class Limits(NamedTuple):
@@ -33,10 +34,13 @@ def python_of(environment: str) -> Path:
     return ROOT / f".venv-{environment}" / "bin" / "python"
 
 
-def reason_to_skip(method: Method, table: Table, num_rows: int) -> str | None:
-    """Why a method does not take part in a table, or None."""
+def reason_to_skip(method: Method, table: Table, turn: int) -> str | None:
+    """Why a method does not take part in a table's first split, or its next, ..., or None."""
+    num_rows = table.rows
     if (method.fit_numbers if table.kind == "regression" else method.fit_classes) is None:
         return f"not for {table.kind}"
+    if method.num_splits is not None and turn >= method.num_splits:
+        return f"on {method.num_splits} of a table's splits only"
     if method.max_rows is not None and num_rows > method.max_rows:
         return f"not for more than {method.max_rows:,} rows"
     if not python_of(method.environment).exists():
@@ -163,3 +167,15 @@ class Records:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.by_key.values())
+
+
+def typical_seconds(records: Records, method: str, num_rows: int) -> float:
+    """About what a fit takes with its predictions: as the one on record, of the same method if there is one, whose
+    table is nearest in size.
+    """
+    known = [record for record in records if "fit_seconds" in record]
+    known = [record for record in known if record["method"] == method] or known
+    if not known:
+        return START_SECONDS
+    nearest = min(known, key=lambda record: abs(np.log(record["rows"] / num_rows)))
+    return START_SECONDS + nearest["fit_seconds"] + nearest["predict_seconds"]

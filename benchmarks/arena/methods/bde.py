@@ -82,12 +82,13 @@ def classes(settings: dict) -> Callable[[np.ndarray, np.ndarray, int], Fitted]:
     return fit
 
 
-def _method(name: str, about: str, settings: dict) -> Method:
+def _method(name: str, about: str, settings: dict, num_splits: int | None = None) -> Method:
     packages = ("sklearn-contrib-bde", "jax", "blackjax")
-    return Method(name, about, numbers(settings), classes(settings), packages, environment="bde")
+    of_kinds = numbers(settings), classes(settings)
+    return Method(name, about, *of_kinds, packages, environment="bde", num_splits=num_splits)
 
 
 METHODS = [
     _method("bde", "its README's example with 800 draws: 8 networks of 16 + 16 units, 5,000 steps of warm-up", ADVISED),
-    _method("bde, defaults", "the constructor's defaults: 2 networks, 20 epochs, 10 draws", DEFAULTS),
+    _method("bde, defaults", "the constructor's defaults: 2 networks, 20 epochs, 10 draws", DEFAULTS, 1),
 ]

@@ -42,4 +42,4 @@ def numbers(X: np.ndarray, y: np.ndarray, seed: int) -> Fitted:
 
 
 ABOUT = "one network of 100 + 100, 200 passes; dropout rate and noise by a tenth of the rows held out"
-METHODS = [Method("MC dropout", ABOUT, numbers, packages=("jax", "optax"))]
+METHODS = [Method("MC dropout", ABOUT, numbers, packages=("jax", "optax"), num_splits=1)]

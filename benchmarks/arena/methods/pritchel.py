@@ -53,12 +53,14 @@ def classes(make: Callable) -> Callable[[np.ndarray, np.ndarray, int], Fitted]:
     return fit
 
 
-def _method(name: str, about: str, make: Callable) -> Method:
-    return Method(name, about, numbers(make), classes(make), ("pritchel", "jax"))
+def _method(name: str, about: str, make: Callable, num_splits: int | None = 1) -> Method:
+    return Method(name, about, numbers(make), classes(make), ("pritchel", "jax"), num_splits=num_splits)
 
 
 METHODS = [
-    _method("Pritchel", "as it comes: pruned, then sampled; noise as the rows ask for", lambda kind, **o: kind(**o)),
+    _method(
+        "Pritchel", "as it comes: pruned, then sampled; noise as the rows ask for", lambda kind, **o: kind(**o), None
+    ),
     _method("Pritchel, variational", "the first stage alone", lambda kind, **o: kind(inference="variational", **o)),
     _method("Pritchel, fast", "the preset `fast`", lambda kind, **o: kind.fast(**o)),
     _method("Pritchel, paper", "the preset `paper`", lambda kind, **o: kind.paper(**o)),
