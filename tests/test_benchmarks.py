@@ -377,20 +377,33 @@ def test_quality(script, tmp_path, monkeypatch):
 
 
 def test_sizes_are_compared_on_the_splits_that_both_have(script):
-    quality = script("quality")
+    published = {"boston": dict.fromkeys(range(20), (1.0, -1.0))}
+    quality = script("quality", published=lambda: (published, {}))
 
     def run(size, split, ll):
-        return {"size": size, "set": "boston", "split": split, "ll": ll, "rmse": 2 - ll, "coverage": 0.5 + 0.1 * split}
+        fit = {"constant": [1.0, -1.0], "offered": [9], "kept": [3.0], "seconds": 1.0}
+        scores = {"ll": ll, "rmse": 2 - ll, "coverage": 0.5 + 0.01 * split}
+        return {"size": size, "set": "boston", "split": split, **scores, **fit}
 
-    runs = [run("sampled", split, 0.0) for split in (0, 1, 6, 7)]
-    runs += [run("adaptive", split, gain) for split, gain in ((0, 1.0), (6, 0.5), (7, -0.3), (9, 100.0))]
-    lines = quality.compare("sampled", "adaptive", runs)
+    runs = [run("sampled gaussian", split, 0.0) for split in (0, 1, 16, 17)]
+    runs += [run("defaults", split, gain) for split, gain in ((0, 1.0), (16, 0.5), (17, -0.3), (19, 100.0))]
+    lines = quality.compare("sampled gaussian", "defaults", runs)
     row = [cell.strip() for cell in lines[2].split("|")[1:-1]]
     assert row[:4] == ["boston", "3", "0.000", "0.400"]
     assert row[4:6] == ["0.400 ± 0.379", "0.100 ± 0.400"]
     assert row[6:9] == ["2.000", "1.600", "-0.400 ± 0.379"]
-    assert lines[-1] == "Ahead on 2 of 3 splits."
-    assert quality.compare("default", "sampled", runs) == []
+    assert lines[-1] == (
+        "Ahead in log-likelihood on 2 of 3 splits. Log-likelihood: no worse by more than error on boston. "
+        "RMSE: no worse by more than error on boston."
+    )
+    runs += [run("variational", split, gain) for split, gain in ((0, 0.1), (16, -0.4), (17, -1.3))]
+    told = quality.compare("variational", "defaults", runs)[-1]
+    assert told.startswith(
+        "Ahead in log-likelihood on 3 of 3 splits. Log-likelihood: better on boston. RMSE: better on"
+    )
+    held = quality.report("defaults", runs[4:7])[0][-1]
+    assert "90 % intervals hold 87 to 93 % of the test rows on 0 of 1, not boston 61.0" in held
+    assert quality.compare("variational gaussian", "sampled gaussian", runs) == []
 
 
 def test_small_tables(script, tmp_path, monkeypatch):
