@@ -89,8 +89,9 @@ def run(options: argparse.Namespace, records: Records) -> None:
     """Run the cells, a thread waiting for each that is under way."""
     limits, start = Limits(options.seconds, options.megabytes), time.monotonic()
     asked = cells(options, records)
-    hours = sum(typical_seconds(records, method.name, table.rows) for method, table, _ in asked) / options.jobs / 3600
-    print(f"{len(asked)} fits to run, by those on record about {hours:.1f} hours.", flush=True)
+    minutes = sum(typical_seconds(records, method.name, table.rows) for method, table, _ in asked) / options.jobs / 60
+    time_left = f"{minutes:.0f} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"
+    print(f"{len(asked)} fits to run, by those on record about {time_left}.", flush=True)
     parallel = Parallel(options.jobs, prefer="threads", batch_size=1, return_as="generator_unordered")
     try:
         ended = parallel(delayed(run_cell)(*cell, limits) for cell in loaded(asked, records))

@@ -22,9 +22,14 @@ CONTENTS = {
         "Measured": ["results/verdicts", "results/*", "benchmarks/README"],
         "How it works": ["docs/method", "CONTRIBUTING", "docs/*", "CHANGELOG", "*"],
     },
-    "benchmarks/README": {"": ["benchmarks/results/*"]},
+    "benchmarks/README": {"": ["benchmarks/TRIED", "benchmarks/results/*"]},
 }
-ELSEWHERE = ("README", "docs/reference/[!i]*", "benchmarks/results/*")  # not below the front page itself
+ELSEWHERE = (
+    "README",
+    "docs/reference/[!i]*",
+    "benchmarks/TRIED",
+    "benchmarks/results/*",
+)  # not below the front page itself
 
 
 def contents(chapters: dict[str, list[str]], pages: list[str]) -> str:
