@@ -144,12 +144,32 @@ def test_heteroscedastic_expectation_is_the_monte_carlo_mean(x64):
     assert abs(draws.mean() - got) < 5 * draws.std() / np.sqrt(len(draws))
 
 
+def test_chains_begin_with_noise_that_is_constant(x64):
+    """And, where it may have tails, Gaussian; humps stay, the same for all rows."""
+    outputs, y = jnp.asarray([[0.4, 9.0], [-1.0, -3.0]]), jnp.asarray([[1.2], [0.0]])
+    expected = make("gaussian").log_density(jnp.asarray([0.7]), y, outputs[:, :1])
+    np.testing.assert_allclose(
+        make("auto").log_density(*insert(make("auto").at_first(jnp.asarray([0.7, 2.0]), outputs), y)),
+        expected,
+        rtol=1e-3,
+    )
+    own = make("heteroscedastic")
+    np.testing.assert_allclose(own.log_density(*insert(own.at_first(jnp.asarray([0.7]), outputs), y)), expected)
+    params, few = make("mixture").at_first(jnp.zeros(7), jnp.ones((2, 8)))
+    np.testing.assert_array_equal(few, [[1.0] + [0.0] * 7] * 2)
+    assert not params.any()
+
+
+def insert(pair, targets):
+    return pair[0], targets, pair[1]
+
+
 def test_without_a_pattern_heteroscedastic_noise_is_gaussian(x64):
     """Second outputs of zero: the same bound, density and components, and so they are while the mean is found."""
     own, plain = make("heteroscedastic"), make("gaussian")
     log_g, y = jnp.asarray([0.7]), jnp.asarray([[1.2]])
     mean, var = jnp.asarray([[0.4, 9.0]]), jnp.asarray([[0.3, 2.0]])
-    quiet = own.while_training(mean, var, 0.05)
+    quiet = own.while_training(mean, var, 0.4)
     np.testing.assert_array_equal(quiet, [[[0.4, 0.0]], [[0.3, 0.0]]])
     np.testing.assert_array_equal(own.while_training(mean, var, 1.0), [mean, var])
     np.testing.assert_allclose(
@@ -162,21 +182,6 @@ def test_without_a_pattern_heteroscedastic_noise_is_gaussian(x64):
         kind.components(part, values, location, scale) for kind, part in ((own, outputs), (plain, outputs[..., :1]))
     ]
     np.testing.assert_allclose(*(components.log_density(y) for components in both))
-
-
-def test_a_pattern_that_only_the_noise_has_is_found():
-    """The mean is a line, which needs no unit; those that the noise needs stay, in the fit and in the chain after."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (1500, 2))
-    log_sd = 0.8 * X[:, 0] ** 2 - 1
-    y = 0.5 * X[:, 1] + np.exp(log_sd) * rng.normal(size=len(X))
-    model = HorseshoeRegressor(hidden=(20,), num_members=1, random_state=0, progress=False)
-    model.set_params(training__num_steps=1500, sampling__num_warmup=60, sampling__num_samples=30).fit(X[:500], y[:500])
-    missing = stats.norm(0.5 * X[500:, 1], np.exp(log_sd[500:])).logpdf(y[500:]) - model.log_prob(X[500:], y[500:])
-    assert model.units_kept_.sum() > 0
-    assert missing.mean() < 0.1  # one spread for all rows: 0.5
-    _, sd = model.predict(X[500:], return_std=True)
-    assert np.corrcoef(np.log(sd), log_sd[500:])[0, 1] > 0.9
 
 
 def test_adaptive_bound_is_below_the_mean_and_tight_for_a_sure_function(x64):

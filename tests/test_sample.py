@@ -18,7 +18,7 @@ from pritchel.infer.coordinates import fill, filled_widths, start_chain
 from pritchel.infer.options import Options
 from pritchel.infer.plan import SamplingPlan, chain_widths
 from pritchel.infer.row_blocks import Columns
-from pritchel.infer.sample import sample_members
+from pritchel.infer.sample import Chain, sample_members
 from pritchel.infer.trial import Execution
 from pritchel.model.joint import log_joint, log_prior, stacked_weights, take_units, weights_of
 from pritchel.model.likelihoods import LikelihoodStart
@@ -88,14 +88,19 @@ def test_a_table_in_blocks_has_the_same_density_and_gradient(x64, monkeypatch):
     assert len(whole.weights) == 1
     assert len(blocks.weights) > 1
     assert blocks.num_rows > len(inputs)  # some only fill
-    density = jax.jit(jax.value_and_grad(lambda at, table: 2 * coordinates.log_density(at, table)))
-    for own, expected in zip(density(position + 0.1, blocks), density(position + 0.1, whole), strict=True):
-        np.testing.assert_allclose(own, expected, rtol=1e-9, atol=1e-9)
+    for is_early in (False, True):
+
+        def twice(at, table, is_early=is_early):
+            return 2 * coordinates.log_density(at, table, is_early)
+
+        density = jax.jit(jax.value_and_grad(twice))
+        for own, expected in zip(density(position + 0.1, blocks), density(position + 0.1, whole), strict=True):
+            np.testing.assert_allclose(own, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_networks_are_filled_up_to_widths_of_their_own_where_that_saves_time(monkeypatch):
     members = [started(hidden=hidden)[0] for hidden in ((30, 3), (3, 2))]
-    plan = SamplingPlan(20, 10, 3, 0.8, 10)
+    plan = SamplingPlan(0, 20, 10, 3, 0.8, 10)
     assert chain_widths(members, 100, plan) == [(32, 8), (32, 8)]
     assert chain_widths(members, 10**9, plan) == [(32, 8), (8, 8)]
     monkeypatch.setattr("pritchel.infer.plan.COMPILE_SECONDS", 0.0)
@@ -139,7 +144,7 @@ def test_without_data_draws_are_the_priors():
     member = Member.unpruned(model, jax.tree.map(np.asarray, guide))
     batch = table_batch()
     nothing = Dataset(*(np.asarray(part, np.float32) for part in batch[:2]), np.zeros(len(batch.inputs), np.float32))
-    plan = SamplingPlan(300, 1500, 12, 0.8, 1500)
+    plan = SamplingPlan(0, 300, 1500, 12, 0.8, 1500)
     chains = sample_members([member] * 2, nothing, plan, 0)
     assert all(result.acceptance[300:].mean() > 0.5 for _, result in chains)
 
@@ -360,7 +365,7 @@ def test_auto_says_what_it_picked_and_why():
     assert "more than 180 s" in why
     late, _ = dataclasses.replace(options, likelihood=AdaptiveNoise()).sampling_plan(500, 400, 60)
     assert late is not None
-    assert (late.num_warmup, late.num_samples) == (300, 200)
+    assert (late.num_early, late.num_warmup, late.num_samples) == (100, 300, 200)
 
 
 def test_chains_of_large_tables_are_shorter_unless_told():
@@ -407,10 +412,30 @@ def test_draws_behind_answers_are_spread_over_the_chain():
     assert len(order) == 50
 
 
+def test_a_chain_finds_the_mean_first():
+    """Its first iterations are those of constant noise; then it stands still once, to learn the density."""
+    _, start = started("horseshoe", (2,), likelihood=adaptive())
+    chain = Chain(start, columns_of(table_batch()), SamplingPlan(4, 20, 6, 3, 0.8, 6), (0,))
+    chain.is_kept[:] = True
+    while chain.done < chain.num_iterations:
+        chain.run_chunk()
+    positions, told = jnp.concatenate(chain.positions), np.concatenate(chain.trace)[:, 0]
+
+    def density(is_early):
+        of_one = jax.jit(lambda one: start.coordinates.log_density(one, chain.table, is_early))
+        return np.asarray([of_one(one) for one in positions])
+
+    early, full = density(True), density(False)
+    np.testing.assert_allclose(told[:4], early[:4], rtol=1e-4)
+    np.testing.assert_allclose(told[4:], full[4:], rtol=1e-4)
+    assert np.median(np.abs(early - full)) > 0.1
+    np.testing.assert_allclose(positions[4], positions[3], atol=1e-6)
+
+
 def test_chains_run_side_by_side_as_they_do_alone(table, sampled):
     members = [member._replace(draws=None) for member in sampled.posterior_.members]
     data = sampled._train_data
-    plan = SamplingPlan(20, 10, 3, 0.8, 10)
+    plan = SamplingPlan(0, 20, 10, 3, 0.8, 10)
     alone, together = (sample_members(members, data, plan, 3, Execution(n_jobs)) for n_jobs in (1, 2))
     for (first, _), (second, _) in zip(alone, together, strict=True):
         np.testing.assert_array_equal(first.draws.output, second.draws.output)

@@ -11,6 +11,7 @@ from pritchel.lazy import jax, jnp
 from pritchel.programs import compiled
 
 FIRST_STEP_SIZE = 0.02  # in deviations of the guide; adaptation takes it from there
+STANDSTILL = 1e-9  # the step size of an iteration that only finds out what the density is
 METRIC_MEMORY = 10.0  # iterations that the metric so far counts for when a window renews it
 
 
@@ -21,6 +22,8 @@ class Iterations(NamedTuple):
     num_leapfrogs: Any
     stage: Any  # 0: adapts the step size, 1: the metric too, 2: nothing
     is_window_end: Any
+    is_early: Any  # whether the likelihood counts as it does at first
+    is_changed: Any  # whether it did so in the iteration before, whose density is then of no use
 
 
 class Trace(NamedTuple):
@@ -32,15 +35,22 @@ class Trace(NamedTuple):
     is_divergent: Any
 
 
-def schedule(num_warmup: int, num_samples: int, mean_leapfrogs: int, rng: np.random.Generator) -> Iterations:
-    """All iterations of a chain: Stan's windows, then draws; trajectories of random length, so that none resonates."""
+def schedule(
+    num_early: int, num_warmup: int, num_samples: int, mean_leapfrogs: int, rng: np.random.Generator
+) -> Iterations:
+    """All iterations of a chain: Stan's windows, then draws; trajectories of random length, so that none resonates.
+
+    The likelihood comes in full after `num_early` of them.
+    """
     from blackjax.adaptation.window_adaptation import build_schedule
 
     total = num_warmup + num_samples
     windows = np.asarray(build_schedule(num_warmup)) if num_warmup else np.zeros((0, 2), int)
     windows = np.concatenate([windows, np.tile([2, 0], (num_samples, 1))]).astype(np.int32)
     lengths = rng.integers(1, 2 * mean_leapfrogs, total).astype(np.int32)
-    return Iterations(np.arange(total, dtype=np.int32), lengths, windows[:, 0], windows[:, 1])
+    number = np.arange(total, dtype=np.int32)
+    is_changed = (number == num_early) & (number > 0)
+    return Iterations(number, lengths, windows[:, 0], windows[:, 1], number < num_early, is_changed)
 
 
 def _adaptation(target_acceptance: Any) -> tuple[Any, Any]:
@@ -56,11 +66,8 @@ def start_state(position: np.ndarray, deviations: np.ndarray) -> tuple[Any, ...]
     Made on the host, so that nothing is compiled for it. The density and its gradient are not known there: with none,
     the first trajectory sets out straight along its momentum, and wherever it ends is taken.
     """
-    from blackjax.mcmc.hmc import HMCState
-
     (start_step, _, _), (start_metric, _, _) = _adaptation(0.5)
-    unknown = HMCState(position, -np.inf, 0 * position)
-    state = (unknown, start_step(np.float32(FIRST_STEP_SIZE)), start_metric(len(position), deviations**2))
+    state = (_unknown(position), start_step(np.float32(FIRST_STEP_SIZE)), start_metric(len(position), deviations**2))
     return jax.tree.map(lambda leaf: np.asarray(leaf, np.int32 if isinstance(leaf, int) else np.float32), state)
 
 
@@ -89,10 +96,12 @@ def run_chunk(
         (chain, step, metric), trace = carry
         at = jax.tree.map(lambda leaf: leaf[index], iterations)
         step_size: Any = jnp.where(at.stage == 2, last_step(step), jnp.exp(step.log_step_size))
-        log_density = partial(coordinates.log_density, table=table)
+        step_size = jnp.where(at.is_changed, STANDSTILL, step_size)
+        chain = _where(at.is_changed, _unknown(chain.position), chain)
+        log_density = partial(_log_density, coordinates, table, at.is_early)
         own_key = jax.random.fold_in(key, at.number)
         chain, info = kernel(own_key, chain, log_density, step_size, metric.inverse_mass_matrix, at.num_leapfrogs)
-        step = _where(at.stage < 2, update_step(step, info.acceptance_rate), step)
+        step = _where((at.stage < 2) & ~at.is_changed, update_step(step, info.acceptance_rate), step)
         metric = _where(at.stage == 1, update_metric(metric, chain.position), metric)
         step, metric = jax.lax.cond(at.is_window_end == 1, renew, lambda same: same, (step, metric))
         told = Trace(chain.position, chain.logdensity, info.acceptance_rate, info.is_divergent)
@@ -102,6 +111,17 @@ def run_chunk(
     num = iterations.number.shape[0]
     empty = Trace(jnp.zeros((num, state[0].position.shape[0])), jnp.zeros(num), jnp.zeros(num), jnp.zeros(num, bool))
     return jax.lax.fori_loop(0, num_iterations, body, (state, empty))
+
+
+def _unknown(position: Any) -> Any:
+    """A chain that knows where it is, and not how likely that is; wherever it gets to next is taken."""
+    from blackjax.mcmc.hmc import HMCState
+
+    return HMCState(position, -np.inf, 0 * position)
+
+
+def _log_density(coordinates: Coordinates, table: Columns, is_early: Any, position: Any) -> Any:
+    return coordinates.log_density(position, table, is_early)
 
 
 def _where(condition: Any, yes: Any, no: Any) -> Any:

@@ -141,7 +141,8 @@ class Sampling(Settings):
     ----------
     num_warmup : "auto" or int
         Iterations in which step size and metric adapt, and in which the chain leaves where the fit ended; at least 20.
-        "auto": half as many again where noise may depend on the inputs.
+        A third of them finds the mean alone, where the noise has more to learn than a precision: "auto" is then half
+        as many again.
     num_samples : "auto" or int
         Iterations from which draws are kept, evenly spaced, `num_draws` over all members. "auto", here and above: 200;
         down to 100 where a table is so large that a chain would take more than a quarter of a minute.
@@ -173,18 +174,19 @@ class Sampling(Settings):
         checks.check_integer("num_leapfrogs", self.num_leapfrogs, at_least=1)
         checks.check_number("target_acceptance", self.target_acceptance, above=0, at_most=0.99)
 
-    def plan(self, num_rows: int, num_weights: int, has_noise_outputs: bool = False) -> tuple[SamplingPlan, float]:
+    def plan(self, num_rows: int, num_weights: int, mean_first: bool = False) -> tuple[SamplingPlan, float]:
         """How to sample networks of so many weights, and about how many seconds a chain takes, compiling not counted.
 
-        Keeps every draw. `has_noise_outputs` is the likelihood's.
+        Keeps every draw. `mean_first` is the likelihood's.
         """
         chosen = int(self.num_leapfrogs), float(self.target_acceptance)
-        iteration = SamplingPlan(0, 1, *chosen, 1).seconds(num_rows, num_weights)
+        iteration = SamplingPlan(0, 0, 1, *chosen, 1).seconds(num_rows, num_weights)
         affordable = int(np.clip(CHAIN_SECONDS / 2 / iteration, FEWEST_ITERATIONS, MOST_ITERATIONS))
         samples = affordable if self.num_samples == "auto" else int(self.num_samples)
-        longer = affordable + affordable // 2 if has_noise_outputs else affordable
+        longer = affordable + affordable // 2 if mean_first else affordable
         warmup = longer if self.num_warmup == "auto" else int(self.num_warmup)
-        plan = SamplingPlan(warmup, samples, *chosen, samples)
+        early = warmup // 3 if mean_first else 0
+        plan = SamplingPlan(early, warmup, samples, *chosen, samples)
         return plan, plan.seconds(num_rows, num_weights)
 
 
@@ -268,7 +270,7 @@ class Options:
         """How to sample networks of so many weights for so many draws over all members, or not, and why, in words."""
         if self.inference == "variational":
             return None, "as asked for"
-        plan, seconds = self.sampling.plan(num_rows, num_weights, self.likelihood.kind.has_noise_outputs)
+        plan, seconds = self.sampling.plan(num_rows, num_weights, self.likelihood.kind.mean_first)
         plan = plan._replace(num_kept=min(-(-num_draws // self.num_members), plan.num_samples))
         if self.inference == "sampled":
             return plan, "as asked for"

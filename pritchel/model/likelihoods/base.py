@@ -79,7 +79,7 @@ class Likelihood(Tree):
     standardizes: ClassVar[bool] = True  # whether targets are standardized before the likelihood sees them
     has_counts: ClassVar[bool] = False  # whether targets count something: 0, 1, 2, ...
     has_classes: ClassVar[bool] = False  # whether targets are indices of classes
-    has_noise_outputs: ClassVar[bool] = False  # whether noise may depend on the inputs: chains then warm up for longer
+    mean_first: ClassVar[bool] = False  # whether a chain begins without a part of it: see `at_first`
 
     @classmethod
     def check_targets(cls, targets: np.ndarray) -> None:
@@ -102,6 +102,12 @@ class Likelihood(Tree):
     def while_training(self, mean: Outputs, var: Outputs, progress: Scalar | float) -> tuple[Outputs, Outputs]:
         """Moments of the outputs as they count after a part `progress` of the training: some may come late."""
         return mean, var
+
+    def at_first(
+        self, params: Float[AnyArray, "*params"], outputs: Outputs
+    ) -> tuple[Float[AnyArray, "*params"], Outputs]:
+        """Own parameters and outputs as they count at the beginning of a chain: less may come of them."""
+        return params, outputs
 
     def start(self, num_targets: int) -> Float[AnyArray, "*params"]:
         """Starting values of the likelihood's own parameters; none unless it says otherwise."""

@@ -22,7 +22,7 @@ from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 UNIT = 0.1  # log variance that an output of one stands for: by default it is nearly constant
 NOISE_SCALE = 0.1  # by the function's, of an output that is for the noise: rows must ask for it
 LARGEST = 500.0  # log variance that predictions go to: draws of the prior know no limit, numbers do
-SILENT, HEARD = 0.1, 0.2  # the part of the training before the second outputs count, and after which they do in full
+SILENT, HEARD = 0.5, 0.6  # the part of the training before the second outputs count, and after which they do in full
 
 
 def heard(progress: Scalar | float) -> Scalar:
@@ -40,8 +40,8 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
 
     $\gamma$ is Gaussian noise's own precision. Every output has a scale of its own under the prior's half-Cauchy, so
     that a noise without a pattern costs nothing: its scale shrinks, $s$ goes to zero, and Gaussian noise is left. The
-    mean comes first: for a tenth of the training $s$ is taken for zero, while the KL weight is small still, so that
-    units which only the noise has a use for are left.
+    mean is found first: until the KL weight has climbed, by default, $s$ is taken for zero; so it is at the beginning
+    of a chain.
 
     On a coarse grid such noise could cling to single values and gain without end: $(y - f)^2$ is then that of a y which
     lies anywhere near its value, its expectation being larger by the variance of that.
@@ -49,7 +49,7 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
 
     rounding: Float[AnyArray, " targets"] | None  # that variance; None where there is no grid
 
-    has_noise_outputs = True
+    mean_first = True
 
     @property
     def predictive_dof(self) -> float:
@@ -73,6 +73,10 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
         """The second outputs come late."""
         gate = jnp.where(np.arange(mean.shape[-1]) < mean.shape[-1] // 2, 1.0, heard(progress)).astype(mean.dtype)
         return gate * mean, gate**2 * var
+
+    def at_first(self, params, outputs):
+        """No second outputs."""
+        return params, outputs * (np.arange(outputs.shape[-1]) < outputs.shape[-1] // 2)
 
     def expected_log_density(
         self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs

@@ -38,7 +38,7 @@ class MixtureLikelihood(Likelihood):
     humps are the same for all rows. A coarse grid is met as by heteroscedastic noise.
     """
 
-    has_noise_outputs = True
+    mean_first = True
     prior_shape: Scalar
     prior_rate: Scalar
     hump_index: Float[AnyArray, " humps"]  # 0, 1, 2, ...: its length is the number of humps
@@ -67,6 +67,10 @@ class MixtureLikelihood(Likelihood):
         num_targets = mean.shape[-1] // (3 * self.num_humps - 1)
         gate = jnp.where(np.arange(mean.shape[-1]) < num_targets, 1.0, heard(progress)).astype(mean.dtype)
         return gate * mean, gate**2 * var
+
+    def at_first(self, params, outputs):
+        """The function, and humps that are the same for all rows."""
+        return params, outputs * (np.arange(outputs.shape[-1]) < outputs.shape[-1] // (3 * self.num_humps - 1))
 
     def start(self, num_targets: int) -> Float[AnyArray, " params"]:
         """Unit precision for the first hump; the others narrower, to both sides of it, of less weight."""
