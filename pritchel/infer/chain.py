@@ -12,7 +12,6 @@ from pritchel.programs import compiled
 
 FIRST_STEP_SIZE = 0.02  # in deviations of the guide; adaptation takes it from there
 STANDSTILL = 1e-9  # the step size of an iteration that only finds out what the density is
-CHUNK_ITERATIONS = 10  # of a call
 METRIC_MEMORY = 10.0  # iterations that the metric so far counts for when a window renews it
 
 
@@ -24,7 +23,7 @@ class Iterations(NamedTuple):
     stage: Any  # 0: adapts the step size, 1: the metric too, 2: nothing
     is_window_end: Any
     is_early: Any  # whether the likelihood counts as it does at first
-    is_new: Any  # whether the density is not what it was in the iteration before, or was not known there
+    is_changed: Any  # whether it did so in the iteration before, whose density is then of no use
 
 
 class Trace(NamedTuple):
@@ -41,7 +40,7 @@ def schedule(
 ) -> Iterations:
     """All iterations of a chain: Stan's windows, then draws; trajectories of random length, so that none resonates.
 
-    The likelihood comes in full after `num_early` of them; before, it is another one in every chunk.
+    The likelihood comes in full after `num_early` of them.
     """
     from blackjax.adaptation.window_adaptation import build_schedule
 
@@ -50,9 +49,8 @@ def schedule(
     windows = np.concatenate([windows, np.tile([2, 0], (num_samples, 1))]).astype(np.int32)
     lengths = rng.integers(1, 2 * mean_leapfrogs, total).astype(np.int32)
     number = np.arange(total, dtype=np.int32)
-    is_early = number < num_early
-    is_new = (number == 0) | (number == num_early) | (is_early & (number % CHUNK_ITERATIONS == 0))
-    return Iterations(number, lengths, windows[:, 0], windows[:, 1], is_early, is_new)
+    is_changed = (number == num_early) & (number > 0)
+    return Iterations(number, lengths, windows[:, 0], windows[:, 1], number < num_early, is_changed)
 
 
 def _adaptation(target_acceptance: Any) -> tuple[Any, Any]:
@@ -65,8 +63,8 @@ def _adaptation(target_acceptance: Any) -> tuple[Any, Any]:
 def start_state(position: np.ndarray, deviations: np.ndarray) -> tuple[Any, ...]:
     """The state of a chain before its first iteration: where it is, its step size and metric, and how they adapt.
 
-    Made on the host, so that nothing is compiled for it. The density and its gradient are not known there, and wherever
-    the first trajectory ends is taken: so it stands still. One that moves may end where no chain finds back from.
+    Made on the host, so that nothing is compiled for it. The density and its gradient are not known there: with none,
+    the first trajectory sets out straight along its momentum, and wherever it ends is taken.
     """
     (start_step, _, _), (start_metric, _, _) = _adaptation(0.5)
     state = (_unknown(position), start_step(np.float32(FIRST_STEP_SIZE)), start_metric(len(position), deviations**2))
@@ -89,8 +87,6 @@ def run_chunk(
     kernel = hmc.build_kernel()
     (start_step, update_step, last_step), (_, update_metric, end_window) = _adaptation(target_acceptance)
     key = jax.random.wrap_key_data(key_data)
-    if coordinates.model.likelihood.mean_first:
-        table = table._replace(held=_held(iterations.is_early[0], coordinates, state[0].position, table))
 
     def renew(adapting):
         step, metric = adapting
@@ -100,12 +96,12 @@ def run_chunk(
         (chain, step, metric), trace = carry
         at = jax.tree.map(lambda leaf: leaf[index], iterations)
         step_size: Any = jnp.where(at.stage == 2, last_step(step), jnp.exp(step.log_step_size))
-        step_size = jnp.where(at.is_new, STANDSTILL, step_size)
-        chain = _where(at.is_new, _unknown(chain.position), chain)
+        step_size = jnp.where(at.is_changed, STANDSTILL, step_size)
+        chain = _where(at.is_changed, _unknown(chain.position), chain)
         log_density = partial(_log_density, coordinates, table, at.is_early)
         own_key = jax.random.fold_in(key, at.number)
         chain, info = kernel(own_key, chain, log_density, step_size, metric.inverse_mass_matrix, at.num_leapfrogs)
-        step = _where((at.stage < 2) & ~at.is_new, update_step(step, info.acceptance_rate), step)
+        step = _where((at.stage < 2) & ~at.is_changed, update_step(step, info.acceptance_rate), step)
         metric = _where(at.stage == 1, update_metric(metric, chain.position), metric)
         step, metric = jax.lax.cond(at.is_window_end == 1, renew, lambda same: same, (step, metric))
         told = Trace(chain.position, chain.logdensity, info.acceptance_rate, info.is_divergent)
@@ -122,14 +118,6 @@ def _unknown(position: Any) -> Any:
     from blackjax.mcmc.hmc import HMCState
 
     return HMCState(position, -np.inf, 0 * position)
-
-
-def _held(is_early: Any, coordinates: Coordinates, position: Any, table: Columns) -> Any:
-    """What the network says of the rows where the chunk begins, if that is early; no matter what else."""
-    outputs = jax.eval_shape(coordinates.outputs, position, table)
-    return jax.lax.cond(
-        is_early, coordinates.outputs, lambda *_: jnp.zeros(outputs.shape, outputs.dtype), position, table
-    )
 
 
 def _log_density(coordinates: Coordinates, table: Columns, is_early: Any, position: Any) -> Any:

@@ -8,17 +8,15 @@ its prior and reaches nothing.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from pritchel.guide.member import Member
 from pritchel.guide.network import draw_noise_shapes, draw_unknowns
 from pritchel.infer.row_blocks import Columns, sum_over_blocks
 from pritchel.infer.step import unravel
-from pritchel.lazy import jax
+from pritchel.lazy import jax, jnp
 from pritchel.model.joint import Unknowns, is_per_unit, log_prior, log_weight_scales, weights_of
 from pritchel.model.network import Model, Weights, forward_across
 from pritchel.shapes import AnyArray, Scalar
@@ -58,34 +56,23 @@ class Coordinates(Tree):
     def log_density(self, position: AnyArray, table: Columns, is_early: Any = False) -> Scalar:
         """ln p(y, everything unknown) as a density over positions, for rows that count `weights` times.
 
-        Early, with the likelihood that a chain begins with, where the table holds a function.
+        Early, only with as much of the likelihood as a chain begins with.
         """
         unknowns, volume = self.unknowns(position)
+        made = weights_of(self.model, unknowns)
+        hidden = tuple(matrix * alive for matrix, alive in zip(made.hidden, self.is_alive, strict=True))
 
         def log_likelihood(values: tuple[Weights, AnyArray], block: Columns) -> Scalar:
             weights, params = values
             outputs = forward_across(weights, block.inputs, self.model.activation).T
             likelihood = self.model.likelihood
-            own = params, block.targets, outputs
-            if block.held is None:
-                per_row = likelihood.log_density(*own)
-            else:
-                early = partial(likelihood.early_log_density, held=block.held)
-                per_row = jax.lax.cond(is_early, early, likelihood.log_density, *own)
-            return (block.weights * per_row).sum()
+            if likelihood.mean_first:
+                first = likelihood.at_first(params, outputs)
+                params, outputs = (jnp.where(is_early, *pair) for pair in zip(first, (params, outputs), strict=True))
+            return (block.weights * likelihood.log_density(params, block.targets, outputs)).sum()
 
-        values = self._weights(unknowns), unknowns.likelihood
+        values = made._replace(hidden=hidden), unknowns.likelihood
         return sum_over_blocks(log_likelihood, values, table) + log_prior(self.model, unknowns) + volume
-
-    def outputs(self, position: AnyArray, table: Columns) -> Float[AnyArray, "blocks rows outputs"]:
-        """What the network says of the rows, block by block."""
-        weights = self._weights(self.unknowns(position)[0])
-        return jax.lax.map(lambda inputs: forward_across(weights, inputs, self.model.activation).T, table.inputs)
-
-    def _weights(self, unknowns: Unknowns) -> Weights:
-        made = weights_of(self.model, unknowns)
-        hidden = tuple(matrix * alive for matrix, alive in zip(made.hidden, self.is_alive, strict=True))
-        return made._replace(hidden=hidden)
 
     def _log_stretch(self, unknowns: Unknowns) -> Weights:
         """By what a weight's coordinate is its base weight's multiple; what fills stays with base weights."""

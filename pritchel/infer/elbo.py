@@ -82,7 +82,8 @@ def elbo(
     there, the batch is a share of one, and the likelihood a share of the whole batch's.
     """
     mean, var = OUTPUT_MOMENTS[objective](model, guide, batch.inputs, noise)
-    per_row = model.likelihood.training_log_density(guide.likelihood, batch.targets, mean, var, progress)
+    mean, var = model.likelihood.while_training(mean, var, progress)
+    per_row = model.likelihood.expected_log_density(guide.likelihood, batch.targets, mean, var)
     present = (batch.weights > 0).sum() if num_present is None else num_present
     return Elbo(
         likelihood=num_rows / present * (batch.weights * per_row).sum(),

@@ -24,7 +24,6 @@ class Columns(NamedTuple):
     inputs: Float[AnyArray, "blocks features rows"]  # products are quicker along the rows
     targets: Float[AnyArray, "blocks rows targets"]
     weights: Float[AnyArray, "blocks rows"]
-    held: Float[AnyArray, "blocks rows outputs"] | None = None  # what a chain that begins takes the function for
 
     @classmethod
     def of(cls, data: Dataset) -> "Columns":

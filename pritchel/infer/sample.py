@@ -11,7 +11,7 @@ import numpy as np
 from pritchel.crew import Crew
 from pritchel.data.dataset import Dataset
 from pritchel.guide.member import Member
-from pritchel.infer.chain import CHUNK_ITERATIONS, Iterations, Trace, run_chunk, schedule, start_state
+from pritchel.infer.chain import Iterations, Trace, run_chunk, schedule, start_state
 from pritchel.infer.checkpoint import Checkpoint, CheckpointElsewhere, Kept, fingerprint, packed, unpacked
 from pritchel.infer.coordinates import Start, start_chain
 from pritchel.infer.plan import SamplingPlan, chain_widths
@@ -25,6 +25,7 @@ from pritchel.processes import together
 from pritchel.programs import keep_few_programs
 from pritchel.serial import stored
 
+CHUNK_ITERATIONS = 10
 LEAST_DRAWS = 10  # fewer are no sample
 
 

@@ -79,7 +79,7 @@ class Likelihood(Tree):
     standardizes: ClassVar[bool] = True  # whether targets are standardized before the likelihood sees them
     has_counts: ClassVar[bool] = False  # whether targets count something: 0, 1, 2, ...
     has_classes: ClassVar[bool] = False  # whether targets are indices of classes
-    mean_first: ClassVar[bool] = False  # whether chains begin with another density: see `early_log_density`
+    mean_first: ClassVar[bool] = False  # whether a chain begins without a part of it: see `at_first`
 
     @classmethod
     def check_targets(cls, targets: np.ndarray) -> None:
@@ -99,10 +99,14 @@ class Likelihood(Tree):
         """
         return np.ones(())
 
+    def while_training(self, mean: Outputs, var: Outputs, progress: Scalar | float) -> tuple[Outputs, Outputs]:
+        """Moments of the outputs as they count after a part `progress` of the training: some may come late."""
+        return mean, var
+
     def at_first(
         self, params: Float[AnyArray, "*params"], outputs: Outputs
     ) -> tuple[Float[AnyArray, "*params"], Outputs]:
-        """Own parameters and outputs as the function counts them at the beginning of a chain: the noise is simple."""
+        """Own parameters and outputs as they count at the beginning of a chain: less may come of them."""
         return params, outputs
 
     def start(self, num_targets: int) -> Float[AnyArray, "*params"]:
@@ -115,34 +119,11 @@ class Likelihood(Tree):
     ) -> Float[AnyArray, " examples"]:
         """E[ln p(y | f)] per example for independent Gaussian outputs f of the given moments, or a bound on it."""
 
-    def training_log_density(
-        self,
-        params: Float[AnyArray, "*params"],
-        targets: Targets,
-        mean: Outputs,
-        var: Outputs,
-        progress: Scalar | float,
-    ) -> Float[AnyArray, " examples"]:
-        """The same after a part `progress` of the training, early in which it may be less, or another."""
-        return self.expected_log_density(params, targets, mean, var)
-
     @abstractmethod
     def log_density(
         self, params: Float[AnyArray, "*params"], targets: Targets, outputs: Outputs
     ) -> Float[AnyArray, " examples"]:
         """ln p(y | f) per example at given outputs f and values of the likelihood's own parameters."""
-
-    def early_log_density(
-        self, params: Float[AnyArray, "*params"], targets: Targets, outputs: Outputs, held: Outputs
-    ) -> Float[AnyArray, " examples"]:
-        """At the beginning of a chain, with a function for each target first among the outputs.
-
-        A function under simple noise, and noise about the function as it was held: neither can take the other's place.
-        """
-        is_function = np.arange(outputs.shape[-1]) < targets.shape[-1]
-        noise = self.log_density(params, targets, jnp.where(is_function, held, outputs))
-        params, outputs = self.at_first(params, outputs)
-        return self.log_density(params, targets, outputs) + noise
 
     def log_prior(self, params: Float[AnyArray, "*params"]) -> Scalar:
         """Log density of the likelihood's own parameters, which are unconstrained, at given values."""
