@@ -6,8 +6,8 @@
 Sizes: `defaults` is `HorseshoeRegressor()`: two layers of 100 units offered, three members, noise as the rows ask for
 it, pruned and, up to 20,000 rows, sampled. `sampled gaussian` has Gaussian noise instead, `variational` is left at the
 first stage, `variational gaussian` is both. `protocol` has the 50 units (protein: 100) in one variational network, with
-ReLUs, that published scores were obtained with. `before`, on record only, is what the defaults were when priors of the
-noise were wider, and of protein when humps came late. Every finished split is saved at once in
+ReLUs, that published scores were obtained with. `before`, on record only, is what the defaults were when chains had a
+metric of positions alone and noise learned late. Every finished split is saved at once in
 results/quality_runs.jsonl; a second call goes on from there (`--fresh` forgets it).
 """
 
@@ -45,13 +45,13 @@ TITLES = {
     "sampled gaussian": "Gaussian noise, pruned and sampled",
     "variational": "Variational, noise as the rows ask for it",
     "variational gaussian": "Variational, Gaussian noise",
-    "before": "The defaults before, whose noise had wider priors (protein: humps that came late)",
+    "before": "The defaults before: chains whose metric knew positions alone, noise that learned late",
     "protocol": "The protocol's sizes: one variational network, 50 units, ReLUs",
 }
 PAIRS = {  # what is compared split by split: without and with
     ("variational", "defaults"): "Sampled beside variational, noise as the rows ask for it",
     ("variational gaussian", "sampled gaussian"): "Sampled beside variational, Gaussian noise",
-    ("before", "defaults"): "Narrower priors of the noise (protein: humps that come sooner) beside the defaults before",
+    ("before", "defaults"): "Metric by gradients and noise learned about the mean, beside the defaults before",
     ("sampled gaussian", "defaults"): "Noise as the rows ask for it beside Gaussian noise",
 }
 NUM_TUNED = 16  # splits that settings were chosen on, of one table or another: the first ones; of yacht all

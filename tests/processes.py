@@ -69,7 +69,7 @@ def chains(_name):
     options = HorseshoeRegressor().set_params(**TINY | {"training__num_steps": 1, "num_members": 3}).options()
     fits = fit_members(data, options, 0)
     start = [fit.member._replace(guide=_rounded(fit.member.guide)) for fit in fits]
-    plan = SamplingPlan(0, 20, 20, 4, 0.8, 10)
+    plan = SamplingPlan(20, 20, 4, 0.8, 10)
     sampled = sample_members(start, data, plan, 0)
     found = {f"trace{index}": chain.log_density for index, (_, chain) in enumerate(sampled)}
     return found | {f"draws{index}": own.draws.hidden[0] for index, (own, _) in enumerate(sampled)}

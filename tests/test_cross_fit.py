@@ -74,7 +74,7 @@ def test_a_member_knows_nothing_of_its_part(half_known):
 def test_its_chain_knows_nothing_of_it_either(half_known):
     data, other, crossing, _ = half_known
     members = [fit.member for fit in fit_members(data, options_of(num_members=2), 5, crossing=crossing)]
-    plan, is_fitted = SamplingPlan(0, 20, 10, 3, 0.8, 10), [crossing.is_fitted(number) for number in (0, 1)]
+    plan, is_fitted = SamplingPlan(20, 10, 3, 0.8, 10), [crossing.is_fitted(number) for number in (0, 1)]
     chains, changed = (sample_members(members, rows, plan, 0, is_fitted=is_fitted) for rows in (data, other))
     same = [np.array_equal(a.draws.output, b.draws.output) for (a, _), (b, _) in zip(chains, changed, strict=True)]
     assert same == [True, False]
@@ -185,7 +185,7 @@ def test_chains_of_other_rows_are_not_asked_to_agree(table):
     apart, together = (
         report_sampling([members[0], shift], chains, "", data, have_same_rows=same).r_hat for same in (False, True)
     )
-    assert together > 3 * apart
+    assert together > 2 * apart
 
 
 def _chain():

@@ -14,7 +14,7 @@ from pritchel.estimators.upgrade import upgraded
 from pritchel.files.expressions import Expression, ExpressionOps, as_source
 from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodStart
 from pritchel.model.likelihoods.base import NumpyOps
-from pritchel.model.likelihoods.heteroscedastic import UNIT
+from pritchel.model.likelihoods.heteroscedastic import UNIT, with_less_noise
 from pritchel.model.prior_draws import draw_prior_weights
 from pritchel.model.priors import Scales
 from pritchel.posterior.mixture import mixed_cdf, mixed_quantile
@@ -144,34 +144,43 @@ def test_heteroscedastic_expectation_is_the_monte_carlo_mean(x64):
     assert abs(draws.mean() - got) < 5 * draws.std() / np.sqrt(len(draws))
 
 
-def test_chains_begin_with_noise_that_is_constant(x64):
-    """And, where it may have tails, Gaussian; humps stay, the same for all rows."""
-    outputs, y = jnp.asarray([[0.4, 9.0], [-1.0, -3.0]]), jnp.asarray([[1.2], [0.0]])
-    expected = make("gaussian").log_density(jnp.asarray([0.7]), y, outputs[:, :1])
-    np.testing.assert_allclose(
-        make("auto").log_density(*insert(make("auto").at_first(jnp.asarray([0.7, 2.0]), outputs), y)),
-        expected,
-        rtol=1e-3,
+@pytest.mark.parametrize("name", ["heteroscedastic", "auto"])
+def test_noise_learns_about_the_mean_before_it_has_a_say_in_it(name, x64):
+    """The bound is the whole one all along; the mean's slope is that of constant noise, then the whole one's."""
+    own, y = make(name), jnp.asarray([[1.2]])
+    params = jnp.asarray([0.7, 0.2])[: 1 + (name == "auto")]
+    mean, var = jnp.asarray([[0.4, 3.0]]), jnp.asarray([[0.3, 2.0]])
+
+    def slopes(density):
+        return [np.ravel(part) for part in jax.grad(lambda *at: density(*at).sum(), (0, 1, 2))(params, mean, var)]
+
+    whole = slopes(lambda params, mean, var: own.expected_log_density(params, y, mean, var))
+    constant = slopes(
+        lambda params, mean, var: own.expected_log_density(params, y, *with_less_noise(mean, var, 1, 0.0))
     )
-    own = make("heteroscedastic")
-    np.testing.assert_allclose(own.log_density(*insert(own.at_first(jnp.asarray([0.7]), outputs), y)), expected)
-    params, few = make("mixture").at_first(jnp.zeros(7), jnp.ones((2, 8)))
-    np.testing.assert_array_equal(few, [[1.0] + [0.0] * 7] * 2)
-    assert not params.any()
+    early, late = (
+        slopes(lambda params, mean, var, at=at: own.training_log_density(params, y, mean, var, at)) for at in (0.3, 0.7)
+    )
+    assert np.abs(whole[1][0] / constant[1][0] - 1) > 0.05
+    np.testing.assert_allclose(np.concatenate(late), np.concatenate(whole))
+    np.testing.assert_allclose(early[0], constant[0])
+    for got, first, second in zip(early[1:], constant[1:], whole[1:], strict=True):
+        np.testing.assert_allclose(got, [first[0], second[1]])
+    np.testing.assert_allclose(
+        own.training_log_density(params, y, mean, var, 0.3), own.expected_log_density(params, y, mean, var)
+    )
 
 
-def insert(pair, targets):
-    return pair[0], targets, pair[1]
-
-
-def test_humps_depend_on_the_inputs_sooner_than_a_spread_does():
-    """In the first tenth of the training neither does; from a fifth on humps do, from three fifths on a spread."""
-    for name, num_outputs, shares in (("mixture", 8, (0.0, 0.5, 1.0, 1.0)), ("auto", 2, (0.0, 0.0, 0.0, 1.0))):
-        outputs = jnp.ones((1, num_outputs))
-        for progress, share in zip((0.1, 0.15, 0.2, 0.6), shares, strict=True):
-            mean, var = make(name).while_training(outputs, outputs, progress)
-            np.testing.assert_allclose(mean, [[1.0] + [share] * (num_outputs - 1)], atol=1e-6)
-            np.testing.assert_allclose(var, mean**2, atol=1e-6)
+def test_humps_depend_on_the_inputs_after_a_fifth_of_the_training():
+    """In the first tenth they do not; then by and by."""
+    own, outputs, y = make("mixture"), jnp.ones((1, 8)), jnp.asarray([[1.2]])
+    params = jnp.linspace(-1.0, 1.0, 7)
+    for progress, share in ((0.1, 0.0), (0.15, 0.5), (0.2, 1.0), (0.6, 1.0)):
+        expected = own.expected_log_density(params, y, *with_less_noise(outputs, outputs, 1, share))
+        np.testing.assert_allclose(own.training_log_density(params, y, outputs, outputs, progress), expected, rtol=1e-5)
+    mean, var = with_less_noise(outputs, outputs, 1, 0.5)
+    np.testing.assert_array_equal(mean, [[1.0] + [0.5] * 7])
+    np.testing.assert_array_equal(var, [[1.0] + [0.25] * 7])
 
 
 def test_without_a_pattern_heteroscedastic_noise_is_gaussian(x64):
@@ -179,12 +188,11 @@ def test_without_a_pattern_heteroscedastic_noise_is_gaussian(x64):
     own, plain = make("heteroscedastic"), make("gaussian")
     log_g, y = jnp.asarray([0.7]), jnp.asarray([[1.2]])
     mean, var = jnp.asarray([[0.4, 9.0]]), jnp.asarray([[0.3, 2.0]])
-    quiet = own.while_training(mean, var, 0.4)
+    quiet = with_less_noise(mean, var, 1, 0.0)
     np.testing.assert_array_equal(quiet, [[[0.4, 0.0]], [[0.3, 0.0]]])
-    np.testing.assert_array_equal(own.while_training(mean, var, 1.0), [mean, var])
-    np.testing.assert_allclose(
-        own.expected_log_density(log_g, y, *quiet), plain.expected_log_density(log_g, y, mean[:, :1], var[:, :1])
-    )
+    constant = plain.expected_log_density(log_g, y, mean[:, :1], var[:, :1])
+    np.testing.assert_allclose(own.expected_log_density(log_g, y, *quiet), constant)
+    np.testing.assert_allclose(own.training_log_density(log_g, y, mean, var, 0.0), constant)
     np.testing.assert_allclose(own.log_density(log_g, y, quiet[0]), plain.log_density(log_g, y, mean[:, :1]))
     outputs, values = np.asarray(quiet[0])[None], own.noise_values(np.asarray(log_g))
     location, scale = np.zeros(1), np.ones(1)
@@ -192,6 +200,21 @@ def test_without_a_pattern_heteroscedastic_noise_is_gaussian(x64):
         kind.components(part, values, location, scale) for kind, part in ((own, outputs), (plain, outputs[..., :1]))
     ]
     np.testing.assert_allclose(*(components.log_density(y) for components in both))
+
+
+def test_a_pattern_that_only_the_noise_has_is_found():
+    """The mean is a line, which needs no unit; those that the noise needs stay, in the fit and in the chain after."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (1500, 2))
+    log_sd = 0.8 * X[:, 0] ** 2 - 1
+    y = 0.5 * X[:, 1] + np.exp(log_sd) * rng.normal(size=len(X))
+    model = HorseshoeRegressor(hidden=(20,), num_members=1, random_state=0, progress=False)
+    model.set_params(training__num_steps=1500, sampling__num_warmup=60, sampling__num_samples=30).fit(X[:500], y[:500])
+    missing = stats.norm(0.5 * X[500:, 1], np.exp(log_sd[500:])).logpdf(y[500:]) - model.log_prob(X[500:], y[500:])
+    assert model.units_kept_.sum() > 0
+    assert missing.mean() < 0.1  # one spread for all rows: 0.5
+    _, sd = model.predict(X[500:], return_std=True)
+    assert np.corrcoef(np.log(sd), log_sd[500:])[0, 1] > 0.9
 
 
 def test_adaptive_bound_is_below_the_mean_and_tight_for_a_sure_function(x64):

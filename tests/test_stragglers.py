@@ -134,9 +134,21 @@ def test_what_rows_add_to_their_own_density_is_by_the_weights_of_draws():
     functions = functions * standardizer.target_scale + standardizer.target_mean
     density = stats.norm.pdf(y, functions, np.exp(-0.5 * member.draws.likelihood) * standardizer.target_scale)
     seen, left_out = np.log(density.mean(0)).mean(), -np.log((1 / density).mean(0)).mean()
-    got = _worth_of_own_rows([member], standardizer, 0, model._train_data)
+    got = _worth_of_own_rows([member], standardizer, 0, [model._train_data])
     np.testing.assert_allclose(got, [seen - left_out], rtol=1e-4)
     assert seen > left_out
+
+
+@pytest.mark.filterwarnings("ignore::pritchel.FitWarning")
+def test_rows_that_were_kept_from_a_member_say_nothing_of_what_it_has_by_heart(monkeypatch):
+    asked = []
+    monkeypatch.setattr(stragglers, "_worth_of_own_rows", lambda *given: asked.extend(given[3]) or np.zeros(3))
+    X, y = table()
+    model = tiny(**THREE | SHORT, training__cross_fit=True).fit(X, y)
+    sizes = [len(rows.inputs) for rows in asked]
+    assert sum(sizes) == 2 * len(X)
+    assert max(sizes) < len(X)
+    assert model.num_left_out_ == 0
 
 
 @pytest.mark.filterwarnings("ignore::pritchel.FitWarning")

@@ -146,7 +146,7 @@ class HorseshoeEstimator(PrunedEstimator):
             vars(self).pop(name, None)
         self._num_seen = rows.num_rows
         sampled, chains, why = self._sampled(first, rows, options, seed, crossing)
-        fits, chains = leave_out_stragglers(sampled, chains, standardizer, seed, data)
+        fits, chains = leave_out_stragglers(sampled, chains, standardizer, seed, data, crossing)
         self.num_left_out_ = num_left_out + len(sampled) - len(fits)
         members = [fit.member for fit in fits]
         vars(self).update(describe_fits([fit.result for fit in fits]))

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import special
 
 from pritchel.data.dataset import Dataset, Standardizer
+from pritchel.data.split import Crossing
 from pritchel.guide.member import Member
 from pritchel.infer.members import MemberFit
 from pritchel.infer.sample import ChainResult
@@ -64,11 +65,16 @@ def mend_stragglers(
 
 
 def leave_out_stragglers(
-    fits: list[MemberFit], chains: list[ChainResult], standardizer: Standardizer, seed: int, data: Dataset
+    fits: list[MemberFit],
+    chains: list[ChainResult],
+    standardizer: Standardizer,
+    seed: int,
+    data: Dataset,
+    crossing: Crossing | None = None,
 ) -> tuple[list[MemberFit], list[ChainResult]]:
-    """The sampled fits and their chains without those that predict their own rows worse than a constant; says so.
+    """The sampled fits and their chains without those that predict the rows worse than a constant; says so.
 
-    Nor are those kept whose chains have not forgotten the noise of their rows, where others have.
+    Nor are those kept whose chains have not forgotten the noise of their own rows, where others have.
     """
     if len(fits) < 2 or not chains:
         return fits, chains
@@ -77,7 +83,8 @@ def leave_out_stragglers(
     behind = np.flatnonzero((told < constant - TELLING) & (told.max() > constant))
     what = _of(behind, told)
     if not len(behind):
-        own = of_first(_worth_of_own_rows(members, standardizer, seed, data))
+        seen = [data if crossing is None else data.take(np.flatnonzero(crossing.is_fitted(fit.number))) for fit in fits]
+        own = of_first(_worth_of_own_rows(members, standardizer, seed, seen))
         behind = np.flatnonzero((own > BY_HEART) & (own.min() < BY_HEART / 2))
         what = _by_heart(behind, own)
     if not len(behind):
@@ -92,21 +99,26 @@ def leave_out_stragglers(
     return [fits[index] for index in kept], [chains[index] for index in kept]
 
 
-def _worth_of_own_rows(members: Sequence[Member], standardizer: Standardizer, seed: int, data: Dataset) -> np.ndarray:
-    r"""By how much a row adds to its own log density under each sampled member: effective weights a row.
+def _worth_of_own_rows(
+    members: Sequence[Member], standardizer: Standardizer, seed: int, seen: Sequence[Dataset]
+) -> np.ndarray:
+    r"""By how much a row that a sampled member has seen adds to its own log density there: effective weights a row.
 
     Without the row its density is the mean under weights $1 / p(y_i \mid \theta)$ of the draws. Pure noise that default
     fits learned by heart had 0.80 to 0.95, fits that had forgotten it 0.01 to 0.11, sound ones of yacht, energy and
     boston 0.17 to 0.44.
     """
-    inputs, targets, share = _own_rows(standardizer, data)
 
     def answer(parts: Components, values: np.ndarray) -> np.ndarray:
         log_density = parts.log_density(values).sum(-1)
         return log_mean_exp(log_density) + log_mean_exp(-log_density)
 
-    alone = (Posterior([member], standardizer, seed, MAX_DRAWS) for member in members)
-    return np.asarray([share @ own.over_rows(inputs, targets, answer) for own in alone])
+    found = []
+    for member, data in zip(members, seen, strict=True):
+        inputs, targets, share = _own_rows(standardizer, data)
+        alone = Posterior([member], standardizer, seed, MAX_DRAWS)
+        found.append(share @ alone.over_rows(inputs, targets, answer))
+    return np.asarray(found)
 
 
 def _far_behind(told: np.ndarray, constant: float, fits: Sequence[MemberFit]) -> np.ndarray:

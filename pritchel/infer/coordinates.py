@@ -16,7 +16,7 @@ from pritchel.guide.member import Member
 from pritchel.guide.network import draw_noise_shapes, draw_unknowns
 from pritchel.infer.row_blocks import Columns, sum_over_blocks
 from pritchel.infer.step import unravel
-from pritchel.lazy import jax, jnp
+from pritchel.lazy import jax
 from pritchel.model.joint import Unknowns, is_per_unit, log_prior, log_weight_scales, weights_of
 from pritchel.model.network import Model, Weights, forward_across
 from pritchel.shapes import AnyArray, Scalar
@@ -53,11 +53,8 @@ class Coordinates(Tree):
         moved = _map_matrices(lambda part, log: part if log is None else part * namespace.exp(log), unknowns, stretch)
         return namespace.concatenate([leaf.ravel() for leaf in jax.tree.leaves(self._free(moved))])
 
-    def log_density(self, position: AnyArray, table: Columns, is_early: Any = False) -> Scalar:
-        """ln p(y, everything unknown) as a density over positions, for rows that count `weights` times.
-
-        Early, only with as much of the likelihood as a chain begins with.
-        """
+    def log_density(self, position: AnyArray, table: Columns) -> Scalar:
+        """ln p(y, everything unknown) as a density over positions, for rows that count `weights` times."""
         unknowns, volume = self.unknowns(position)
         made = weights_of(self.model, unknowns)
         hidden = tuple(matrix * alive for matrix, alive in zip(made.hidden, self.is_alive, strict=True))
@@ -65,11 +62,7 @@ class Coordinates(Tree):
         def log_likelihood(values: tuple[Weights, AnyArray], block: Columns) -> Scalar:
             weights, params = values
             outputs = forward_across(weights, block.inputs, self.model.activation).T
-            likelihood = self.model.likelihood
-            if likelihood.mean_first:
-                first = likelihood.at_first(params, outputs)
-                params, outputs = (jnp.where(is_early, *pair) for pair in zip(first, (params, outputs), strict=True))
-            return (block.weights * likelihood.log_density(params, block.targets, outputs)).sum()
+            return (block.weights * self.model.likelihood.log_density(params, block.targets, outputs)).sum()
 
         values = made._replace(hidden=hidden), unknowns.likelihood
         return sum_over_blocks(log_likelihood, values, table) + log_prior(self.model, unknowns) + volume

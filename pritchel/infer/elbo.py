@@ -82,8 +82,7 @@ def elbo(
     there, the batch is a share of one, and the likelihood a share of the whole batch's.
     """
     mean, var = OUTPUT_MOMENTS[objective](model, guide, batch.inputs, noise)
-    mean, var = model.likelihood.while_training(mean, var, progress)
-    per_row = model.likelihood.expected_log_density(guide.likelihood, batch.targets, mean, var)
+    per_row = model.likelihood.training_log_density(guide.likelihood, batch.targets, mean, var, progress)
     present = (batch.weights > 0).sum() if num_present is None else num_present
     return Elbo(
         likelihood=num_rows / present * (batch.weights * per_row).sum(),

@@ -129,8 +129,9 @@ Inference = Literal["variational", "sampled", "auto"]
 INFERENCES = ("variational", "sampled", "auto")
 MAX_SAMPLED_ROWS = 20_000
 MAX_CHAIN_SECONDS = 180.0  # beyond, "auto" does without
-CHAIN_SECONDS = 15.0  # that a chain whose length is "auto" keeps to, if it can
-MOST_ITERATIONS, FEWEST_ITERATIONS = 200, 100  # of such a chain, to warm up and again to draw
+CHAIN_SECONDS = 20.0  # that a chain whose length is "auto" keeps to, if it can
+MOST_DRAWS, FEWEST_DRAWS = 200, 100  # of such a chain,
+WARMUP = 1.5  # and so many times as many iterations before them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,11 +142,10 @@ class Sampling(Settings):
     ----------
     num_warmup : "auto" or int
         Iterations in which step size and metric adapt, and in which the chain leaves where the fit ended; at least 20.
-        A third of them finds the mean alone, where the noise has more to learn than a precision: "auto" is then half
-        as many again.
+        "auto": half as many again as `num_samples`.
     num_samples : "auto" or int
-        Iterations from which draws are kept, evenly spaced, `num_draws` over all members. "auto", here and above: 200;
-        down to 100 where a table is so large that a chain would take more than a quarter of a minute.
+        Iterations from which draws are kept, evenly spaced, `num_draws` over all members. "auto": 200; down to 100
+        where a table is so large that a chain would take more than twenty seconds.
     num_leapfrogs : int
         Mean number of leapfrog steps in an iteration. More get further; each takes a gradient of the whole table.
     target_acceptance : float
@@ -174,19 +174,17 @@ class Sampling(Settings):
         checks.check_integer("num_leapfrogs", self.num_leapfrogs, at_least=1)
         checks.check_number("target_acceptance", self.target_acceptance, above=0, at_most=0.99)
 
-    def plan(self, num_rows: int, num_weights: int, mean_first: bool = False) -> tuple[SamplingPlan, float]:
+    def plan(self, num_rows: int, num_weights: int) -> tuple[SamplingPlan, float]:
         """How to sample networks of so many weights, and about how many seconds a chain takes, compiling not counted.
 
-        Keeps every draw. `mean_first` is the likelihood's.
+        Keeps every draw.
         """
         chosen = int(self.num_leapfrogs), float(self.target_acceptance)
-        iteration = SamplingPlan(0, 0, 1, *chosen, 1).seconds(num_rows, num_weights)
-        affordable = int(np.clip(CHAIN_SECONDS / 2 / iteration, FEWEST_ITERATIONS, MOST_ITERATIONS))
+        iteration = SamplingPlan(0, 1, *chosen, 1).seconds(num_rows, num_weights)
+        affordable = int(np.clip(CHAIN_SECONDS / (1 + WARMUP) / iteration, FEWEST_DRAWS, MOST_DRAWS))
         samples = affordable if self.num_samples == "auto" else int(self.num_samples)
-        longer = affordable + affordable // 2 if mean_first else affordable
-        warmup = longer if self.num_warmup == "auto" else int(self.num_warmup)
-        early = warmup // 3 if mean_first else 0
-        plan = SamplingPlan(early, warmup, samples, *chosen, samples)
+        warmup = int(WARMUP * affordable) if self.num_warmup == "auto" else int(self.num_warmup)
+        plan = SamplingPlan(warmup, samples, *chosen, samples)
         return plan, plan.seconds(num_rows, num_weights)
 
 
@@ -270,7 +268,7 @@ class Options:
         """How to sample networks of so many weights for so many draws over all members, or not, and why, in words."""
         if self.inference == "variational":
             return None, "as asked for"
-        plan, seconds = self.sampling.plan(num_rows, num_weights, self.likelihood.kind.mean_first)
+        plan, seconds = self.sampling.plan(num_rows, num_weights)
         plan = plan._replace(num_kept=min(-(-num_draws // self.num_members), plan.num_samples))
         if self.inference == "sampled":
             return plan, "as asked for"

@@ -15,7 +15,6 @@ COMPILE_SECONDS = 5.0
 class SamplingPlan(NamedTuple):
     """How chains are run."""
 
-    num_early: int  # of the warm-up: without what the likelihood has come late
     num_warmup: int
     num_samples: int
     num_leapfrogs: int

@@ -57,7 +57,7 @@ class Chain:
         self.coordinates, self.table, self.plan = start.coordinates, table, plan
         rng = np.random.default_rng(np.random.SeedSequence(list(seed)))
         self.key_data = rng.integers(0, 2**32, 2, dtype=np.uint32)
-        self.iterations = schedule(plan.num_early, plan.num_warmup, plan.num_samples, plan.num_leapfrogs, rng)
+        self.iterations = schedule(plan.num_warmup, plan.num_samples, plan.num_leapfrogs, rng)
         kept = np.linspace(0, plan.num_samples, plan.num_kept, endpoint=False).astype(int)
         self.is_kept = np.isin(np.arange(self.num_iterations), plan.num_warmup + kept)
         self.state: Any = start_state(start.position, start.deviations)

@@ -23,7 +23,6 @@ HEAVIEST = 0.5  # 1 / degrees of freedom: above two of them there is a variance
 TAIL_SCALE = 0.01  # of the half-Cauchy prior of 1 / degrees of freedom: fewer than ten with a probability of 0.05
 TAIL_ANGLE = float(np.arctan(HEAVIEST / TAIL_SCALE))  # what is left of a quarter turn
 START = 0.05  # twenty degrees of freedom
-NO_TAILS = -10.0  # as a logit
 TINY = 1e-30  # a square has a logarithm
 MANY_ROWS = 20_000  # with more of them several humps can be told from one, and cost nothing where there is one
 
@@ -44,10 +43,6 @@ class AdaptiveLikelihood(HeteroscedasticLikelihood):
     def deviations(self, params, num_rows):
         """That of a precision; tails are known far less well."""
         return np.where(np.arange(params.size) < params.size // 2, super().deviations(params, num_rows), 1.0)
-
-    def at_first(self, params, outputs):
-        """No second outputs, and no tails; these help a fit to its mean, but a chain away from it."""
-        return super().at_first(jnp.where(np.arange(params.size) < params.size // 2, params, NO_TAILS), outputs)
 
     def expected_log_density(
         self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs

@@ -79,7 +79,6 @@ class Likelihood(Tree):
     standardizes: ClassVar[bool] = True  # whether targets are standardized before the likelihood sees them
     has_counts: ClassVar[bool] = False  # whether targets count something: 0, 1, 2, ...
     has_classes: ClassVar[bool] = False  # whether targets are indices of classes
-    mean_first: ClassVar[bool] = False  # whether a chain begins without a part of it: see `at_first`
 
     @classmethod
     def check_targets(cls, targets: np.ndarray) -> None:
@@ -99,16 +98,6 @@ class Likelihood(Tree):
         """
         return np.ones(())
 
-    def while_training(self, mean: Outputs, var: Outputs, progress: Scalar | float) -> tuple[Outputs, Outputs]:
-        """Moments of the outputs as they count after a part `progress` of the training: some may come late."""
-        return mean, var
-
-    def at_first(
-        self, params: Float[AnyArray, "*params"], outputs: Outputs
-    ) -> tuple[Float[AnyArray, "*params"], Outputs]:
-        """Own parameters and outputs as they count at the beginning of a chain: less may come of them."""
-        return params, outputs
-
     def start(self, num_targets: int) -> Float[AnyArray, "*params"]:
         """Starting values of the likelihood's own parameters; none unless it says otherwise."""
         return as_parameter(np.zeros(0))
@@ -118,6 +107,17 @@ class Likelihood(Tree):
         self, params: Float[AnyArray, "*params"], targets: Targets, mean: Outputs, var: Outputs
     ) -> Float[AnyArray, " examples"]:
         """E[ln p(y | f)] per example for independent Gaussian outputs f of the given moments, or a bound on it."""
+
+    def training_log_density(
+        self,
+        params: Float[AnyArray, "*params"],
+        targets: Targets,
+        mean: Outputs,
+        var: Outputs,
+        progress: Scalar | float,
+    ) -> Float[AnyArray, " examples"]:
+        """The same after a part `progress` of the training: early, it may be less, or another."""
+        return self.expected_log_density(params, targets, mean, var)
 
     @abstractmethod
     def log_density(

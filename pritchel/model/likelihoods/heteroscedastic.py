@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from pritchel.data.grid import rounding_variance
-from pritchel.lazy import jnp
+from pritchel.lazy import jax, jnp
 from pritchel.model.likelihoods.base import LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import (
     NormalComponents,
@@ -22,12 +22,20 @@ from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 UNIT = 0.1  # log variance that an output of one stands for: by default it is nearly constant
 NOISE_SCALE = 0.1  # by the function's, of an output that is for the noise: rows must ask for it
 LARGEST = 500.0  # log variance that predictions go to: draws of the prior know no limit, numbers do
-SILENT, HEARD = 0.5, 0.6  # the part of the training before the second outputs count, and after which they do in full
+NOISE_FOLLOWS = 0.0, 0.1  # parts of the training between which the noise comes to follow the mean
+MEAN_FOLLOWS = 0.5, 0.6  # and the mean the noise
 
 
-def heard(progress: Scalar | float, silent: float = SILENT, in_full: float = HEARD) -> Scalar:
-    """By how much what comes late counts."""
-    return jnp.clip((progress - silent) / (in_full - silent), 0.0, 1.0)
+def share_between(ends: tuple[float, float], progress: Scalar | float) -> Scalar:
+    """0 before a stretch of the training, 1 after it, and within as much of it as is over."""
+    start, end = ends
+    return jnp.clip((progress - start) / (end - start), 0.0, 1.0)
+
+
+def with_less_noise(outputs: Outputs, var: Outputs, num_targets: int, share: Scalar | float) -> tuple[Outputs, Outputs]:
+    """Moments of outputs, all but the function, which comes first, times a share."""
+    factor = jnp.where(np.arange(outputs.shape[-1]) < num_targets, 1.0, share).astype(outputs.dtype)
+    return factor * outputs, factor**2 * var
 
 
 def squared_distance(distance: Any, rounding: Any) -> Any:
@@ -39,17 +47,17 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
     r"""$y \sim N(f, e^{s}/\gamma)$ with two outputs a target, $f$ first and then the $s$ in tenths of a nat.
 
     $\gamma$ is Gaussian noise's own precision. Every output has a scale of its own under the prior's half-Cauchy, so
-    that a noise without a pattern costs nothing: its scale shrinks, $s$ goes to zero, and Gaussian noise is left. The
-    mean is found first: until the KL weight has climbed, by default, $s$ is taken for zero; so it is at the beginning
-    of a chain.
+    that a noise without a pattern costs nothing: its scale shrinks, $s$ goes to zero, and Gaussian noise is left.
+
+    The mean is found first, since a variance that learns along with it runs away from it: in the first half of the
+    training the mean is that of constant noise. The noise is learned meanwhile about the mean as it stands, without a
+    say in it: so units that only the noise has a use for stay on.
 
     On a coarse grid such noise could cling to single values and gain without end: $(y - f)^2$ is then that of a y which
     lies anywhere near its value, its expectation being larger by the variance of that.
     """
 
     rounding: Float[AnyArray, " targets"] | None  # that variance; None where there is no grid
-
-    mean_first = True
 
     @property
     def predictive_dof(self) -> float:
@@ -69,14 +77,19 @@ class HeteroscedasticLikelihood(PrecisionLikelihood):
         """Each output has its own; those of the noise shrink sooner."""
         return np.repeat([1.0, NOISE_SCALE], num_targets)
 
-    def while_training(self, mean, var, progress):
-        """The second outputs come late."""
-        gate = jnp.where(np.arange(mean.shape[-1]) < mean.shape[-1] // 2, 1.0, heard(progress)).astype(mean.dtype)
-        return gate * mean, gate**2 * var
+    def training_log_density(self, params, targets, mean, var, progress):
+        """At first under constant noise, and by how much more a pattern of it says of the mean as it stands."""
+        num, together = targets.shape[-1], share_between(MEAN_FOLLOWS, progress)
 
-    def at_first(self, params, outputs):
-        """No second outputs."""
-        return params, outputs * (np.arange(outputs.shape[-1]) < outputs.shape[-1] // 2)
+        def density(params: Any, mean: Any, var: Any, share: Any) -> Any:
+            return self.expected_log_density(params, targets, *with_less_noise(mean, var, num, share))
+
+        is_function = np.arange(mean.shape[-1]) < num
+        held = at, held_mean, held_var = jax.lax.stop_gradient((params, mean, var))
+        about_mean, about_var = jnp.where(is_function, held_mean, mean), jnp.where(is_function, held_var, var)
+        gain = density(at, about_mean, about_var, 1.0) - density(*held, 0.0)
+        weight = share_between(NOISE_FOLLOWS, progress) * (1 - together)
+        return density(params, mean, var, together) + weight * gain
 
     def expected_log_density(
         self, params: Float[AnyArray, " params"], targets: Targets, mean: Outputs, var: Outputs

@@ -12,12 +12,12 @@ from pritchel.data.grid import rounding_variance
 from pritchel.lazy import jax, jnp
 from pritchel.model.likelihoods.base import Components, Likelihood, LikelihoodStart, likelihood
 from pritchel.model.likelihoods.continuous import PrecisionSettings, log_precision_prior
-from pritchel.model.likelihoods.heteroscedastic import UNIT, heard, squared_distance
+from pritchel.model.likelihoods.heteroscedastic import UNIT, share_between, squared_distance, with_less_noise
 from pritchel.numerics import LOG_2PI, as_parameter, expected_log_softmax
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
 WIDEST = 5.0  # by so much, at most, inputs change a log variance: humps without weight must not run away
-SILENT, HEARD = 0.1, 0.2  # as of heteroscedastic noise; sooner, since where humps are the default no chain comes after
+PATTERN_COMES = 0.1, 0.2  # parts of the training between which humps come to depend on the inputs
 RARE = 0.05  # a hump of less weight than this is not counted
 
 
@@ -35,11 +35,10 @@ class MixtureLikelihood(Likelihood):
     $f$ comes first among the outputs, then $s$ of all K humps, $d$ and $\eta$ of all but the first, whose $\delta$,
     $d$, $\beta$ and $\eta$ are zero; all but $f$ in tenths, each with a scale of its own under the prior's
     half-Cauchy; $|s| \leq 5$. $\gamma$, $\delta$ and $\beta$ are `params`, points to q. $\pi$ at $\eta = 0$ has a
-    Dirichlet prior that leaves humps without weight; one hump is heteroscedastic noise. For the first tenth of the
+    Dirichlet prior that leaves humps without weight; one hump is heteroscedastic noise. At the beginning of the
     training humps are the same for all rows. A coarse grid is met as by heteroscedastic noise.
     """
 
-    mean_first = True
     prior_shape: Scalar
     prior_rate: Scalar
     hump_index: Float[AnyArray, " humps"]  # 0, 1, 2, ...: its length is the number of humps
@@ -63,16 +62,10 @@ class MixtureLikelihood(Likelihood):
         """Each output has its own."""
         return np.ones(self.num_outputs(num_targets))
 
-    def while_training(self, mean, var, progress):
-        """All but the function comes late; until then humps are the same for all rows."""
-        num_targets = mean.shape[-1] // (3 * self.num_humps - 1)
-        share = heard(progress, SILENT, HEARD)
-        gate = jnp.where(np.arange(mean.shape[-1]) < num_targets, 1.0, share).astype(mean.dtype)
-        return gate * mean, gate**2 * var
-
-    def at_first(self, params, outputs):
-        """The function, and humps that are the same for all rows."""
-        return params, outputs * (np.arange(outputs.shape[-1]) < outputs.shape[-1] // (3 * self.num_humps - 1))
+    def training_log_density(self, params, targets, mean, var, progress):
+        """All but the function comes a little late; until then humps are the same for all rows."""
+        share = share_between(PATTERN_COMES, progress)
+        return self.expected_log_density(params, targets, *with_less_noise(mean, var, targets.shape[-1], share))
 
     def start(self, num_targets: int) -> Float[AnyArray, " params"]:
         """Unit precision for the first hump; the others narrower, to both sides of it, of less weight."""
