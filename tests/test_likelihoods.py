@@ -370,7 +370,7 @@ def test_noise_that_depends_on_the_inputs_is_found(made_up, tmp_path):
     assert 0.5 * quiet < noise.least < noise.spread < noise.most < 2 * loud
     assert not noise.is_constant
     assert noise.dof is None
-    assert "for nine rows in ten; Gaussian tails" in str(model.noise_report_)
+    assert "for nine in ten; Gaussian tails" in str(model.noise_report_)
     model.save(tmp_path / "m")
     assert pritchel.load(tmp_path / "m").noise_report_ == model.noise_report_
     assert f"- Noise: {model.noise_report_}" in (tmp_path / "m" / "README.md").read_text()

@@ -28,12 +28,12 @@ class TargetNoise(NamedTuple):
         return self.most <= STEADY * self.least
 
     def __str__(self) -> str:
-        where = "the same for all rows"
+        where = ", the same for all rows"
         if not self.is_constant:
-            where = f"{self.least:.3g} to {self.most:.3g} for nine rows in ten"
+            where = f" for the middle row, {self.least:.3g} to {self.most:.3g} for nine in ten"
         tails = "Gaussian tails" if self.dof is None else f"tails of {self.dof:.1f} degrees of freedom"
         humps = f"; {self.humps:.1f} humps a row" if self.humps > ONE_HUMP else ""
-        return f"standard deviation {self.spread:.3g}, {where}; {tails}{humps}"
+        return f"standard deviation {self.spread:.3g}{where}; {tails}{humps}"
 
 
 class NoiseReport(tuple):
@@ -44,7 +44,7 @@ class NoiseReport(tuple):
     >>> from pritchel import NoiseReport
     >>> from pritchel.posterior.noise import TargetNoise
     >>> print(NoiseReport([TargetNoise(0.2, 0.1, 0.9, 4.0)]))
-    standard deviation 0.2, 0.1 to 0.9 for nine rows in ten; tails of 4.0 degrees of freedom
+    standard deviation 0.2 for the middle row, 0.1 to 0.9 for nine in ten; tails of 4.0 degrees of freedom
     """
 
     def __str__(self) -> str:
