@@ -107,4 +107,6 @@ def test_sampled_predictive_is_that_of_nuts(monkeypatch):
     assert np.sqrt(np.mean((gap / error) ** 2)) < 2
     np.testing.assert_allclose(ours.std((0, 1)).mean(), theirs.std((0, 1)).mean(), rtol=0.1)
     _, sd = model.predict(grid[:, None], return_std=True)
-    np.testing.assert_allclose(sd, np.sqrt(functions.var(0) + (1 / precision).mean()), rtol=0.05)
+    nuts_sd = np.sqrt(functions.var(0) + (1 / precision).mean())
+    np.testing.assert_allclose(sd.mean(), nuts_sd.mean(), rtol=0.025)
+    np.testing.assert_allclose(sd, nuts_sd, rtol=0.08)  # single points of two NUTS runs differ by 0.03
