@@ -11,6 +11,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +62,18 @@ def _fill(folder: Path, spec: dict[str, Any], arrays: Arrays, card: str) -> None
 def _swap_in(temporary: Path, path: Path) -> None:
     """Put the new folder in the old one's place, with what the user keeps there; at no time is there neither."""
     if path.exists():
-        for own in path.iterdir():
-            if own.name not in (SPEC, WEIGHTS, CARD):
-                _put_also(own, temporary / own.name)
+        keep_strangers(path, temporary, (SPEC, WEIGHTS, CARD))
         exchange(temporary, path)
     else:
         os.rename(temporary, path)
     sync(path.parent)
+
+
+def keep_strangers(old: Path, new: Path, own: Sequence[str]) -> None:
+    """Put into a new folder what a user keeps in the old one: all but what is `own`."""
+    for kept in old.iterdir():
+        if kept.name not in own:
+            _put_also(kept, new / kept.name)
 
 
 def _put_also(source: Path, target: Path) -> None:

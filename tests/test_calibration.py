@@ -410,6 +410,20 @@ def test_a_fit_that_goes_on_leaves_the_same_rows_out(table):
     assert model.calibration_.seed == seed != model.posterior_.seed
 
 
+def test_a_fit_that_goes_on_cannot_begin_to_keep_rows(table):
+    X, y = table
+    for before in (None, "auto"):
+        model = tiny(calibration=before, warm_start=True, **FEW).fit(X, y)
+        with pytest.raises(ValueError, match="has seen all: set warm_start=False"):
+            model.set_params(calibration="conformal").fit(X, y)
+
+
+def test_rows_of_great_weight_can_be_saved(table, tmp_path):
+    X, y = table
+    model = tiny(calibration="conformal", **FEW).fit(X, y, np.full(len(y), 2e6))
+    assert np.array_equal(pritchel.load(model.save(tmp_path / "model")).predict(X), model.predict(X))
+
+
 @pytest.mark.parametrize("choice", ["spread", Calibration("conformal", unseen_fraction=0.4), "temperature"], ids=str)
 def test_what_was_found_is_kept(table, tmp_path, choice):
     X, y = table

@@ -125,6 +125,7 @@ WRONG = {
         ["fit", "{t}", "-t", "price", "--na-value", "1", "--na-value", "?", "--keep", "amount"],
         "'amount' is empty",
     ),
+    "twice": (["fit", "{t}", "-t", "price", "-t", "price"], "Column 'price' is named twice as --target"),
     "row": (["evaluate", "{m}", "{t}", "--decimal", "."], "row 1 is '"),
 }
 
@@ -151,3 +152,38 @@ def test_a_class_of_one_row_does_not_fail_the_fit(tmp_path, seed):
     words = ["--seed", seed, "--holdout", "0.4", "--early-stopping", "--json"]
     facts = json.loads(run("fit", tmp_path / "t.csv", "-t", "kind", "-o", tmp_path / "m", *words, *BRIEF).stdout)
     assert facts["scores"][0]["accuracy"] >= 0
+
+
+def test_columns_that_are_copied_are_there_once_and_never_under_an_answers_name(tmp_path):
+    x = np.arange(60.0)
+    pd.DataFrame({"x": np.sin(x), "mean_id": [f"n{i}" for i in range(60)], "y": x}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", *BRIEF)
+    frame = pd.read_csv(tmp_path / "t.csv").assign(mean=1.0)
+    frame.to_csv(tmp_path / "more.csv", index=False)
+    out = answers(run("predict", tmp_path / "m", tmp_path / "more.csv", "--id", "x", "--id", "x"))
+    assert [*out.columns][:2] == ["x", "mean"]
+    result = run("predict", tmp_path / "m", tmp_path / "more.csv", "--id", "mean", code=2)
+    assert "'mean' has the name of an answer" in result.stderr
+    assert "leave it out of --id" in result.stderr
+
+
+def test_parquet_answers_of_pieces_fit_together(tmp_path):
+    """Ids with gaps in the second piece alone, and rows without a model in the first."""
+    import pyarrow
+    from pyarrow import parquet
+
+    x = np.linspace(-1, 1, 120)
+    frame = pd.DataFrame({"x": x, "y": np.where(x > 0, "up", "down"), "site": np.where(np.arange(120) % 2, "a", "b")})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    run("fit", tmp_path / "t.csv", "-t", "y", "--by", "site", "-o", tmp_path / "m", *BRIEF)
+    many = {"x": np.zeros(20_005), "site": ["none"] * 20_000 + ["a"] * 5}
+    table = pyarrow.table(many | {"number": pyarrow.array([*range(20_004), None], pyarrow.int64())})
+    parquet.write_table(table, tmp_path / "many.parquet")
+    how = ["--unknown", "missing", "--id", "number", "-o", tmp_path / "out.parquet"]
+    run("predict", tmp_path / "m", tmp_path / "many.parquet", *how)
+    out = parquet.read_table(tmp_path / "out.parquet")
+    assert out["number"].type == pyarrow.int64()
+    assert out["class"].null_count == 20_000
+    assert out.column_names == ["number", "class", "p_down", "p_up"]

@@ -288,3 +288,33 @@ def test_the_report_of_a_crossed_fit_has_pictures_of_all_rows(table, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "each scored by networks that did not see it" in page
     assert "nothing to compare with" not in page
+
+
+def test_members_share_where_rates_begin_and_what_noise_is(monkeypatch):
+    """They are mixed as one: an odd count in one part, or a size that some are above, makes no other likelihood."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 1)), rng.poisson(3, 60)
+    y[7] = 400
+    cross = {**BRIEF, "num_members": 3, "training__cross_fit": True}
+    model = tiny(likelihood="negative_binomial", **cross).fit(X, y)
+    rates = [float(member.model.likelihood.log_rate[0]) for member in model.posterior_.members]
+    np.testing.assert_allclose(rates, np.log(y.mean()), rtol=1e-6)
+    monkeypatch.setattr("pritchel.model.likelihoods.adaptive.MANY_ROWS", 39.5)
+    weight = np.where(np.arange(60) < 20, 0.5, 1.0)
+    assert tiny(likelihood="auto", inference="variational", **cross).fit(X, y, weight).predict(X).shape == (60,)
+
+
+def test_a_member_that_is_fitted_anew_sees_the_same_rows():
+    from pritchel.estimators import variational
+
+    asked = []
+
+    def mend(fits, *_, fit_anew=None, num_starts=0):
+        asked.append([num_starts + fit.number for fit in fits])
+        return fits
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(variational, "mend_stragglers", lambda *given: mend(*given[:-2], num_starts=given[-1]))
+        X = np.random.default_rng(0).normal(size=(40, 1))
+        tiny(num_members=3, training__cross_fit=2, inference="variational", **BRIEF).fit(X, X[:, 0])
+    assert asked == [[4, 5, 6]]  # of two parts: 0, 1 and 0 again

@@ -197,3 +197,11 @@ def test_outputs_that_are_no_means_are_refused():
     for likelihood in ("mixture", "poisson"):
         with pytest.raises(ValueError, match='give its estimator likelihood="gaussian"'):
             DynamicsModel(estimator=tiny(likelihood=likelihood)).fit(states, np.zeros((5, 1)), states)
+
+
+def test_noise_that_adapts_keeps_to_one_hump_however_many_rows(monkeypatch, transitions):
+    """Of several, none is where the network's output says."""
+    monkeypatch.setattr("pritchel.model.likelihoods.adaptive.MANY_ROWS", 10)
+    estimator = tiny(likelihood="auto", inference="variational", training__num_steps=20)
+    model = DynamicsModel(estimator=estimator).fit(*transitions)
+    assert type(model.estimator_.posterior_.likelihood).__name__ == "AdaptiveLikelihood"

@@ -2,10 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn import metrics
 
 from pritchel import HorseshoeClassifier
-from pritchel.posterior.evaluate import LEVELS, calibration_curve, calibration_error, reliability_curve
+from pritchel.posterior.evaluate import (
+    LEVELS,
+    calibration_curve,
+    calibration_error,
+    evaluate,
+    gaussian_log_density,
+    reliability_curve,
+)
 from tests.conftest import tiny
 
 
@@ -61,3 +69,22 @@ def test_calibration_error_by_hand():
 def test_calibration_curve_of_uniform_values_is_the_diagonal():
     levels, shares = calibration_curve((np.arange(1000) + 0.5) / 1000)
     np.testing.assert_allclose(shares, levels, atol=0.002)
+
+
+def test_the_constant_predictor_knows_the_targets_it_is_told_and_gives_counts_probabilities(fitted, table):
+    X, y = table
+    told = evaluate(fitted.posterior_, X, y[:, None], ["y"], train_targets=y[:10, None]).scores[0]
+    assert told.constant_rmse == pytest.approx(np.sqrt(np.mean((y - y[:10].mean()) ** 2)))
+    rare = np.zeros(60)
+    rare[[3, 40]] = 1
+    (score,) = tiny(likelihood="poisson", training__num_steps=50).fit(X, rare).evaluate(X, rare).scores
+    mean, sd = rare.mean(), rare.std()
+    by_hand = np.log(stats.norm.cdf((rare + 0.5 - mean) / sd) - stats.norm.cdf((rare - 0.5 - mean) / sd)).mean()
+    assert score.constant_log_likelihood == pytest.approx(by_hand)
+    assert by_hand < 0
+
+
+def test_a_gaussian_that_is_sure_of_a_count_gives_it_all_and_far_ones_next_to_nothing():
+    found = gaussian_log_density(np.array([2.0, 3.0, 9.0]), 2.0, 1e-12, True)
+    assert found[0] == 0
+    assert np.all(found[1:] < -100)

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pritchel import HorseshoeRegressor, folder
+import pritchel
+from pritchel import HorseshoeRegressor, StudentT, folder
 from pritchel.estimators import saved_members
 from pritchel.estimators.saved import load_saved, save_estimator, unpack
 from pritchel.infer import checkpoint as checkpointing
 from pritchel.infer import feed as feeding
+from pritchel.posterior.diagnostics import FitWarning
 from pritchel.serial import FileError, read_arrays, write_arrays
 from tests.conftest import tiny
 
@@ -282,3 +284,17 @@ def test_a_model_written_by_format_version_1_still_loads():
     mean, sd = model.predict(expected["X"], return_std=True)
     np.testing.assert_allclose(mean, expected["mean"], rtol=1e-4)
     np.testing.assert_allclose(sd, expected["sd"], rtol=1e-4)
+
+
+def test_noise_without_a_variance_and_chains_of_few_draws_can_be_saved(table, tmp_path):
+    X, y = table
+    heavy = tiny(likelihood=StudentT(dof=1.5), inference="variational", training__num_steps=50).fit(X, y)
+    assert str(heavy.noise_report_).startswith("half the width of the middle 68 % ")
+    assert 0 < heavy.noise_report_[0].spread < np.inf
+    assert pritchel.load(heavy.save(tmp_path / "heavy")).noise_report_ == heavy.noise_report_
+    brief = {"inference": "sampled", "sampling__num_warmup": 20, "sampling__num_samples": 10, "training__num_steps": 50}
+    with pytest.warns(FitWarning, match="Fewer than 4 draws of each chain"):
+        few = tiny(num_draws=6, num_members=2, **brief).fit(X, y)
+    loaded = pritchel.load(few.save(tmp_path / "few"))
+    assert loaded.sampling_report_.r_hat is None
+    np.testing.assert_array_equal(loaded.predict(X), few.predict(X))

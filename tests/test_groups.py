@@ -202,6 +202,23 @@ def test_groups_whose_rows_have_changed_are_fitted_anew(shops, folder, tmp_path,
     assert len(done) == 3  # and the two that failed
 
 
+def test_what_a_user_keeps_in_a_folder_stays_when_it_is_overwritten(tmp_path, monkeypatch):
+    frame = sales()
+    few = frame[frame["shop"].isin(["Ham", "ham"])]
+    for before in ("groups", "model"):
+        folder = tmp_path / before
+        if before == "groups":
+            fit_groups(few, "ice", "shop", folder, model=HOW)
+        else:
+            HOW.fit(few.drop(columns="shop"), "ice").save(folder)
+        (folder / "notes").mkdir()
+        (folder / "notes" / "mine.txt").write_text("mine")
+        models = fit_groups(few, "ice", "shop", folder, model=HOW, overwrite=True)
+        assert models.groups == ["Ham", "ham"]
+        assert (folder / "notes" / "mine.txt").read_text() == "mine"
+        assert sorted(own.name for own in folder.iterdir()) == ["groups", "groups.json", "notes"]
+
+
 def test_places_that_are_taken_are_left_alone(shops, folder, tmp_path, monkeypatch):
     def none(*_):
         raise AssertionError
@@ -255,7 +272,14 @@ def test_classes_that_a_group_has_not_seen_have_no_chance_there(tmp_path):
     how = TableModel(tiny(HorseshoeClassifier, training__num_steps=100), refit=True)
     models = fit_groups(frame, "kind", "site", tmp_path / "sites", model=how)
     answers = models.predict(frame)
-    assert {*answers.columns} == {"class", "p_a", "p_b", "p_c"}
+    for piece, whole in (
+        (frame, answers),
+        (frame[:30], answers[:30]),
+        (frame[30:], answers[30:]),
+        (frame[:0], answers[:0]),
+    ):
+        pd.testing.assert_frame_equal(models.predict(piece), whole, check_dtype=len(piece) > 0)
+    assert [*answers.columns] == ["class", "p_a", "p_b", "p_c"]
     assert (answers["p_c"][:30] == 0).all()
     assert (answers["p_a"][30:] == 0).all()
     np.testing.assert_allclose(answers[["p_a", "p_b", "p_c"]].sum(axis=1), 1)

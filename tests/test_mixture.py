@@ -11,7 +11,7 @@ from pritchel import AdaptiveNoise, HorseshoeRegressor, Mixture
 from pritchel.model.likelihoods import LikelihoodStart, adaptive
 from pritchel.model.likelihoods.adaptive import AdaptiveLikelihood
 from pritchel.model.likelihoods.base import NumpyOps
-from pritchel.model.likelihoods.continuous import NormalComponents
+from pritchel.model.likelihoods.continuous import NormalComponents, StudentComponents
 from pritchel.model.likelihoods.mixture import MixtureComponents, MixtureLikelihood
 from pritchel.numerics import expected_log_softmax
 from pritchel.posterior.mixture import cell_log_probability, mixed_cdf, mixed_quantile
@@ -268,3 +268,32 @@ def test_noise_as_the_rows_ask_for_it_has_humps_where_there_are_many(monkeypatch
     assert kind_of(seen) is AdaptiveLikelihood
     with pytest.raises(ValueError, match="num_humps must be a whole number of at least 1; got 0"):
         HorseshoeRegressor(likelihood=AdaptiveNoise(num_humps=0)).options()
+
+
+@pytest.mark.parametrize("spread", [1e-3, 3e-3, 0.03])
+@pytest.mark.parametrize("coverage", [0.5, 0.7, 0.9])
+def test_a_hump_far_narrower_than_the_rest_is_seen(spread, coverage):
+    """As where one value is in half of the rows."""
+    place, width = np.array([0.013, 3.0]).reshape(1, 1, 2, 1), np.array([spread, 1.0]).reshape(1, 1, 2, 1)
+    humps = MixtureComponents(place, width, np.log(np.full((1, 1, 2, 1), 0.5)))
+    ((region,),) = density_regions(humps, coverage)
+    low, high = (0.5 * (stats.norm.cdf(end, 0.013, spread) + stats.norm.cdf(end, 3.0, 1.0)) for end in region.T)
+    assert (high - low).sum() == pytest.approx(coverage, abs=0.005)
+
+
+@pytest.mark.parametrize(("dof", "coverage"), [(1.1, 0.5), (1.5, 0.9), (3.0, 0.9)])
+def test_regions_of_heavy_tails_hold_what_they_promise(dof, coverage):
+    one = np.ones((1, 1, 1))
+    (((low, high),),) = (region for (region,) in density_regions(StudentComponents(0 * one, one, dof * one), coverage))
+    assert stats.t.cdf(high, dof) - stats.t.cdf(low, dof) == pytest.approx(coverage, abs=0.004)
+
+
+@pytest.mark.parametrize(("scale", "width", "value"), [(0.1, 1.0, 1.2), (0.14, 1.0, 1.4), (1, 2, 9), (1, 0.01, 8)])
+def test_a_cell_far_out_has_its_own_probability(scale, width, value):
+    """Of a Gaussian, in both directions, by its tail: far wider than the spread, the cell's edge is what counts."""
+    components = NormalComponents(np.zeros((1, 1, 1)), np.full((1, 1, 1), scale))
+    near, far = (value - width / 2) / scale, (value + width / 2) / scale
+    exact = stats.norm.logsf(near) + np.log1p(-np.exp(stats.norm.logsf(far) - stats.norm.logsf(near)))
+    for sign in (1, -1):
+        found = cell_log_probability(components, np.full((1, 1), sign * value), width).item()
+        assert found == pytest.approx(exact, abs=0.01)

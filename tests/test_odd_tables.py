@@ -90,6 +90,26 @@ def test_files_that_would_be_misread_are_refused(tmp_path, name):
 def test_texts_of_several_lines_are_no_stray_quotes(tmp_path):
     frame = read_table(written(tmp_path / "t.csv", 'a,b,c\n"one\ntwo, three\nfour",2,3\n5,6,7\n'))
     assert frame["a"].tolist() == ["one\ntwo, three\nfour", "5"]
+    rows = "".join(f"Ulm,{i},{i}.5\n" for i in range(4))
+    address = "Main St 1, Apt 4, Ulm\nGermany"
+    frame = read_table(written(tmp_path / "t.csv", f'address,x,y\n"{address}",2,3\n{rows}'))
+    assert frame["address"].tolist() == [address, *["Ulm"] * 4]
+    with pytest.raises(TableError, match="runs over 2 lines, which look like rows"):
+        read_table(written(tmp_path / "t.csv", f'address,x,y\n"Ulm,2,3\nBonn",2,3\n{rows}'))
+
+
+def test_whole_numbers_of_parquet_keep_their_digits_where_one_is_missing(tmp_path):
+    codes, kind = [2**53 + 1, 2**53 + 3, None], pyarrow.int64()
+    parquet.write_table(
+        pyarrow.table({"code": pyarrow.array(codes, kind), "x": [1.0, 2.0, 3.0]}), tmp_path / "t.parquet"
+    )
+    assert read_table(str(tmp_path / "t.parquet"))["code"].astype("string").tolist() == [
+        "9007199254740993",
+        "9007199254740995",
+        pd.NA,
+    ]
+    kinds = {piece["code"].dtype for piece in iter_table(str(tmp_path / "t.parquet"), chunk_rows=2)}
+    assert kinds == {pd.Int64Dtype()}
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zip", ".tar", ".tar.gz", ".zst"])

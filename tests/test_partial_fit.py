@@ -8,6 +8,7 @@ import pytest
 
 import pritchel
 from pritchel import HorseshoeClassifier
+from pritchel.posterior.diagnostics import FitWarning
 from tests.conftest import tiny
 from tests.test_fit_batches import Pieces
 
@@ -84,3 +85,29 @@ def test_files_are_read_once_in_their_order(rows, tmp_path):
     model = tiny().partial_fit(tmp_path / "t.parquet", "y")
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
     assert model.n_iter_ == 16
+
+
+def test_a_rate_of_counts_stays_where_rows_that_come_are_unlike_the_first():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 1))
+    y = rng.poisson(np.where(X[:, 0] < 0.5, 2, 200))
+    model = tiny(likelihood="poisson").fit(X, y)
+    before = model.predict([[0.2], [0.9]])
+    seldom = X[:, 0] < 0.5
+    model.set_params(training__learning_rate=1e-3).partial_fit(X[seldom], y[seldom])
+    np.testing.assert_allclose(model.predict([[0.2], [0.9]]), before, rtol=0.1)
+
+
+def test_what_was_pruned_stays_away_and_one_row_is_enough_to_go_on(rows):
+    X, y = rows[0][:500], rows[1][:500]
+    model = tiny().partial_fit(X, y)
+    with pytest.warns(FitWarning, match="left a hidden layer with no unit"):
+        smaller = model.prune(threshold=10.0)
+    widths = smaller.posterior_.members[0].guide.widths
+    assert widths != model.posterior_.members[0].guide.widths
+    assert smaller.partial_fit(X, y).posterior_.members[0].guide.widths == widths
+    assert model.partial_fit([(X[:64], y[:64]), (X[64:65], y[64:65])]).n_iter_ == 4 + 2
+    with pytest.raises(ValueError, match="at least one non-zero number"):
+        model.partial_fit(X[:2], y[:2], sample_weight=[0.0, 0.0])
+    with pytest.raises(ValueError, match="minimum of 2"):
+        tiny().partial_fit(X[:1], y[:1])

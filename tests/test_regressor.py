@@ -9,12 +9,20 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pritchel import CollapseWarning, Horseshoe, HorseshoeRegressor, RegularizedHorseshoe, Training
+from pritchel import (
+    CollapseWarning,
+    Horseshoe,
+    HorseshoeClassifier,
+    HorseshoeRegressor,
+    RegularizedHorseshoe,
+    Training,
+)
 from pritchel.infer.options import default_steps
 from pritchel.posterior.diagnostics import FitWarning
 from tests.conftest import tiny
@@ -389,3 +397,16 @@ def test_a_fit_that_diverges_is_begun_anew_more_slowly(table, monkeypatch):
     with pytest.warns(FitWarning, match="diverged and was begun anew with learning_rate=0.0025"):
         tiny(training__num_steps=5, training__learning_rate=0.01).fit(*table)
     assert rates == [0.01, 0.0025]
+
+
+def test_a_fit_that_fails_leaves_what_was_there(table):
+    X, y = table
+    model = tiny(HorseshoeClassifier, training__num_steps=20)
+    with pytest.raises(ValueError, match="two rows with a positive weight"):
+        model.fit(X, y > np.median(y), sample_weight=np.eye(len(y))[0])
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    before = model.fit(X, np.where(y > np.median(y), "yes", "no")).predict(X)
+    with pytest.raises(ValueError, match="two rows with a positive weight"):
+        model.fit(X[:, :1], np.where(y > np.median(y), "left", "right"), sample_weight=np.eye(len(y))[0])
+    np.testing.assert_array_equal(model.predict(X), before)

@@ -28,7 +28,7 @@ def ruined(fit: MemberFit, bound=-1e3) -> MemberFit:
     guide = eqx.tree_at(lambda guide: guide.linear.mean, fit.member.guide, replace_fn=np.negative)
     history = fit.result.history
     result = fit.result._replace(history=history._replace(likelihood=np.full_like(history.likelihood, bound)))
-    return MemberFit(fit.member._replace(guide=guide), result)
+    return fit._replace(member=fit.member._replace(guide=guide), result=result)
 
 
 def ruin(monkeypatch, is_ruined, bound=-1e3):

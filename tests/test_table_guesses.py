@@ -111,6 +111,16 @@ def test_columns_are_what_they_are_told_to_be():
     assert not holds_classes(frame, ["level"], Told(number=["level"]))
 
 
+def test_weights_are_read_as_the_file_spells_numbers():
+    """Where another column says that the comma is the decimal mark, 1.200 is twelve hundred."""
+    frame = pd.DataFrame({"x": ["0,5", "1,5", "2,5", "4,5"], "y": ["1,5", "2,5", "3,25", "4"]})
+    for given, expected in ((["900", "1.200", "2.500", "1"], [900, 1200, 2500, 1]), (["0,5"] * 4, [0.5] * 4)):
+        data = training_table(frame.assign(w=given), ["y"], Told(weight="w"), holdout=0.0)
+        np.testing.assert_array_equal(data.weights, expected)
+    data = training_table(frame.assign(w=["True", "False", "True", "True"]), ["y"], Told(weight="w"), holdout=0.0)
+    np.testing.assert_array_equal(data.weights, [1, 0, 1, 1])
+
+
 def test_weights_are_those_of_the_rows():
     frame = pd.DataFrame({"x": np.arange(40) % 7 / 2, "y": np.arange(40.0) % 5, "w": np.arange(40) % 3})
     data = training_table(frame, ["y"], Told(weight="w"), holdout=0.2)

@@ -85,8 +85,12 @@ def _parquet_appender(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     def append(frame: pd.DataFrame) -> None:
         nonlocal writer
         table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-        writer = writer or parquet.ParquetWriter(path, table.schema)
-        writer.write_table(table)
+        if writer is None:  # a column that is empty so far may still hold texts
+            empty = [pyarrow.types.is_null(field.type) for field in table.schema]
+            fields = zip(empty, table.schema, strict=True)
+            table = table.cast(pyarrow.schema([own.with_type(pyarrow.string()) if is_ else own for is_, own in fields]))
+            writer = parquet.ParquetWriter(path, table.schema)
+        writer.write_table(table.cast(writer.schema))
 
     try:
         yield append

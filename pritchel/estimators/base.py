@@ -17,7 +17,7 @@ from pritchel.data.passes import Rows
 from pritchel.data.split import Crossing, Unseen, leave_out
 from pritchel.estimators.batches import is_source
 from pritchel.estimators.crossed import Crossed, cross, num_parts
-from pritchel.estimators.outcome import collapse, describe_fits, warn_of_chains, warn_of_limits
+from pritchel.estimators.outcome import as_it_was, collapse, describe_fits, warn_of_chains, warn_of_limits
 from pritchel.estimators.progress import progress_display
 from pritchel.estimators.pruning import PrunedEstimator
 from pritchel.estimators.remarks import table_remarks
@@ -102,7 +102,8 @@ class HorseshoeEstimator(PrunedEstimator):
         there is one, are then names of columns.
         """
         given, in_batches = (X, y, sample_weight), isinstance(X, ScannedBatches) or is_source(X, y)
-        return self._fit_rows(self._streamed(*given) if in_batches else self._tabled(*given))
+        with as_it_was(self):
+            return self._fit_rows(self._streamed(*given) if in_batches else self._tabled(*given))
 
     def _tabled(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """A table, ready to be fitted to."""
@@ -205,6 +206,11 @@ class HorseshoeEstimator(PrunedEstimator):
         if calibration is None or is_crossed or not calibration.keeps_rows:
             return table, None
         before = self.posterior_.calibration if goes_on else None
+        if goes_on and (before is None or before.uses_own_rows):
+            raise ValueError(
+                "calibration needs rows that no member has seen, and the fit that warm_start goes on from has seen "
+                "all: set warm_start=False, or calibration as it was."
+            )
         seed = seed if before is None else before.seed
         has_classes = self.likelihood_settings().kind.has_classes
         rows, unseen = leave_out(distinct_rows(*table), float(calibration.unseen_fraction), seed, has_classes)
@@ -251,12 +257,12 @@ class HorseshoeEstimator(PrunedEstimator):
         return [fit for fit, _ in sampled], [chain for _, chain in sampled], why
 
     def _check_table(
-        self, X: Any, y: Any, sample_weight: Any, is_fit: bool
+        self, X: Any, y: Any, sample_weight: Any, is_fit: bool, goes_on: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Inputs, targets as the likelihood takes them and weights of a table to train on."""
+        """Inputs, targets as the likelihood takes them and weights of a table to train on; one row goes on, too."""
         is_numeric = not self.likelihood_settings().kind.has_classes
         (checks.check_numeric_targets if is_numeric else checks.check_labels)(y)
-        rules = {"multi_output": is_numeric, "y_numeric": is_numeric, "ensure_min_samples": 2}
+        rules = {"multi_output": is_numeric, "y_numeric": is_numeric, "ensure_min_samples": 1 if goes_on else 2}
         try:
             inputs, values = cast(Any, validate_data)(self, X, y, dtype=np.float64, reset=is_fit, **rules)
         except (ValueError, TypeError) as error:
@@ -272,7 +278,7 @@ class HorseshoeEstimator(PrunedEstimator):
         for remark in table_remarks(inputs, targets, self.likelihood_settings().kind):
             warnings.warn(remark, diagnostics.FitWarning, stacklevel=4)
         if weights is not None:
-            checks.check_weights(weights)
+            checks.check_total_weight("sample_weight", weights) if goes_on else checks.check_weights(weights)
         return np.ascontiguousarray(inputs), targets, weights
 
     def _warm_start(self, num_targets: int, options: Options) -> tuple[list[Member], Standardizer | None]:

@@ -1,5 +1,6 @@
 """A learned model of how an environment moves: fit on transitions, then plan with whole draws of its dynamics."""
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,7 @@ from pritchel import checks
 from pritchel.estimators.dynamics_draws import Dynamics, Plan, in_raw_units, network_inputs, rollouts, tidy
 from pritchel.estimators.regressor import HorseshoeRegressor
 from pritchel.estimators.typed import Seed, float_array, seed_of, unfitted
+from pritchel.model.likelihoods.adaptive import AdaptiveNoise
 from pritchel.model.likelihoods.continuous import PrecisionLikelihood
 
 
@@ -80,6 +82,8 @@ class DynamicsModel(BaseEstimator):
                 "a DynamicsModel steps by the network's outputs, which must be mean differences: give its estimator "
                 f'likelihood="gaussian", "auto", "student_t" or "heteroscedastic"; got {kind.__name__}.'
             )
+        if isinstance(noise := estimator.likelihood_settings(), AdaptiveNoise):  # of several, none is at the output
+            estimator.set_params(likelihood=dataclasses.replace(noise, num_humps=1))
         if estimator.calibration == "auto":
             estimator.set_params(calibration=None)
         if estimator.calibration is not None:

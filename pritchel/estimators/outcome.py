@@ -2,6 +2,8 @@
 
 import dataclasses
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,18 @@ MAX_COLLAPSE_ROWS = 400
 BY_HEART = 0.5  # of the noise's variance: less is left of rows that are known by heart
 STEPS_TO_KNOW, JUDGE_STEPS = 1000, 2000  # before it can know anything by heart; of the further fit
 TO_CALLER_OF_FIT = 4  # stack levels from here
+
+
+@contextmanager
+def as_it_was(estimator: Any) -> Iterator[None]:
+    """Leave an estimator whose fit fails, or is stopped before there is one, with all that it knew before."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def usable_fits(fits: list[MemberFit], num_asked: int, num_steps: int, learning_rate: float) -> list[MemberFit]:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 from pritchel.data.dataset import Dataset, prepare
 from pritchel.estimators.base import HorseshoeEstimator
 from pritchel.estimators.batches import is_source, open_batches
-from pritchel.estimators.outcome import collapse, describe_fits, usable_fits
+from pritchel.estimators.outcome import as_it_was, collapse, describe_fits, usable_fits
 from pritchel.estimators.warm_start import require_same_network
 from pritchel.infer.members import Before, fit_further
 from pritchel.posterior.convergence import report_sampling
@@ -38,12 +38,14 @@ class PartialEstimator(HorseshoeEstimator):
         if self.training is not None and self.training.cross_fit:
             raise ValueError("cross_fit needs rows that some members never see: leave it False for partial_fit.")
         if not is_source(X, y):
-            return self._describe(self._one_pass(X, y, sample_weight, classes))
+            with as_it_was(self):
+                return self._describe(self._one_pass(X, y, sample_weight, classes))
         data = None
         for batch in open_batches(X, y, sample_weight).read(None):
             if len(batch.inputs):
                 inputs = batch.inputs if batch.names is None else pd.DataFrame(batch.inputs, columns=[*batch.names])
-                data = self._one_pass(inputs, batch.targets, batch.weights, classes)
+                with as_it_was(self):
+                    data = self._one_pass(inputs, batch.targets, batch.weights, classes)
         if data is None:
             raise ValueError("The source gave no rows.")
         return self._describe(data)
@@ -58,7 +60,7 @@ class PartialEstimator(HorseshoeEstimator):
         if begins and classes is not None:
             validate_data(self, X, dtype=np.float64)
             self._know_classes(classes)
-        table = self._check_table(X, y, sample_weight, is_fit=begins and classes is None)
+        table = self._check_table(X, y, sample_weight, is_fit=begins and classes is None, goes_on=not begins)
         options = self._checked_options(table[0].shape[1])
         if not begins:
             require_same_network(self.posterior_, self.n_features_in_, table[1].shape[1], options)

@@ -76,6 +76,7 @@ class PrunedEstimator(FittedEstimator):
         vars(smaller)["_train_data"] = getattr(
             self, "_train_data", None
         )  # which a copy leaves behind, as a pickle does
+        vars(smaller).pop("_before", None)  # partial_fit goes on from the smaller members
         smaller.posterior_ = self.posterior_.replace_members(members)
         rule = rule_for(members[0].model.prior, threshold, probability)
         smaller.prune_report_ = PruneReports(

@@ -31,10 +31,12 @@ def mend_stragglers(
     seed: int,
     data: Dataset,
     fit_anew: Callable[[list[int]], list[MemberFit]],
+    num_starts: int,
 ) -> list[MemberFit]:
     """The fits with stragglers fitted once more, from other starts, and left out where that is no better; says so.
 
-    `fit_anew` makes members by the numbers of their random starts.
+    `fit_anew` makes members by the numbers of their random starts, of which `num_starts` are taken; so many further on
+    a member sees the same rows.
     """
     num_steps = min(len(fit.result.history.likelihood) for fit in fits)
     if len(fits) < 2 or num_steps < LEAST_STEPS or "interrupted" in {fit.result.status for fit in fits}:
@@ -44,7 +46,7 @@ def mend_stragglers(
     if not len(behind):
         return fits
     try:
-        again = fit_anew([len(fits) + int(index) for index in behind])
+        again = fit_anew([num_starts + fits[index].number for index in behind])
     except KeyboardInterrupt:
         again = []
     if len(again) < len(behind) or "interrupted" in {fit.result.status for fit in again}:

@@ -70,7 +70,9 @@ def fit_variational(ready: Ready, num_classes: int, executing: Executing, checkp
     usable = usable_fits(fits, options.num_members, num_steps, options.training.learning_rate)
     if starts:
         return FirstStage(usable, options, 0)
+    num_parts = 1 if crossing is None else crossing.num_parts
+    num_starts = -(-options.num_members // num_parts) * num_parts
     mended = mend_stragglers(
-        usable, standardizer, seed, rows.sample, lambda numbers: fit(options, checkpoint, numbers=numbers)
+        usable, standardizer, seed, rows.sample, lambda numbers: fit(options, checkpoint, numbers=numbers), num_starts
     )
     return FirstStage(mended, options, len(usable) - len(mended))

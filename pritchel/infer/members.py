@@ -52,12 +52,15 @@ def fit_members(
     if starts:
         settings = settings._replace(kl_warmup=0.0)
     train, held_out = hold_out(data, options, seed)
+    of_all = None
+    if crossing is not None:  # members are mixed as if they had one likelihood
+        of_all = options.model(LikelihoodStart(train.sample.targets, train.sample.weights, num_classes)).likelihood
     trials, before = [], []
     for index in range(options.num_members) if numbers is None else numbers:
         own = train if crossing is None else train.sample.take(crossing.is_fitted(index))
         known = own.sample
-        kind = type(starts[index].model.likelihood) if starts else None
-        model = options.model(LikelihoodStart(known.targets, known.weights, num_classes, kind))
+        likelihood = starts[index].model.likelihood if starts else of_all
+        model = options.model(LikelihoodStart(known.targets, known.weights, num_classes, likelihood))
         if starts:
             start = starts[index]._replace(model=model, draws=None)
         else:
@@ -102,8 +105,8 @@ def fit_further(
     changes = {"schedule": "constant", "kl_warmup": 0.0, "patience": None, "drop_dead_units": False}
     settings = plain._replace(num_steps=num_steps, **changes)
     weights = data.weights * np.float32(num_rows / data.num_rows)
-    kind = type(before.members[0].model.likelihood) if before.members else None
-    model = options.model(LikelihoodStart(data.targets, weights, num_classes, kind))
+    likelihood = before.members[0].model.likelihood if before.members else None
+    model = options.model(LikelihoodStart(data.targets, weights, num_classes, likelihood))
     known = [member._replace(model=model, draws=None) for member in before.members]
     members = known or [_begun(model, options, data, (seed, index, 0)) for index in range(options.num_members)]
     trials = [

@@ -8,8 +8,7 @@ import numpy as np
 import scoringrules
 from scipy import special
 
-from pritchel.numerics import LOG_2PI
-from pritchel.posterior.evaluate import LEVELS, Evaluation, calibration_error
+from pritchel.posterior.evaluate import LEVELS, Evaluation, calibration_error, gaussian_log_density
 
 SURE = 0.95  # of an interval for a gain: what lies within it is no news
 LINES = ("ridge regression", "logistic regression")
@@ -66,7 +65,7 @@ def _score_numbers(
         gain, error = paired(squares - own_squares)
         return BaselineScores(name, said.name, gain / both, error / both, rmse)
     sd = said.sd[:, index]
-    density = _log_density(observed, mean, sd, has_counts)
+    density = gaussian_log_density(observed, mean, sd, has_counts)
     pit = special.ndtr((observed - mean) / sd)
     return BaselineScores(
         name,
@@ -77,17 +76,6 @@ def _score_numbers(
         crps=float(np.mean(scoringrules.crps_normal(observed, mean, sd))),
         coverage=tuple(float(np.mean(np.abs(pit - 0.5) <= level / 2)) for level in LEVELS),
     )
-
-
-def _log_density(observed: np.ndarray, mean: np.ndarray, sd: np.ndarray, has_counts: bool) -> np.ndarray:
-    """Of a Gaussian; of counts the probability of the cell of width one, which theirs can be compared with."""
-    density = -0.5 * (((observed - mean) / sd) ** 2 + LOG_2PI) - np.log(sd)
-    if not has_counts:
-        return density
-    upper, lower = ((observed + half - mean) / sd for half in (0.5, -0.5))
-    away = np.minimum(np.abs(upper), np.abs(lower))
-    near = special.ndtr(upper) - special.ndtr(lower)
-    return np.where(away < 5, np.log(np.maximum(near, 1e-300)), density)
 
 
 def _score_classes(said: BaselinePrediction, outcome: Evaluation, name: str) -> BaselineScores:

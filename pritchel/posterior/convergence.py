@@ -17,6 +17,7 @@ from pritchel.posterior.stacked import stacked_forward
 
 MAX_ROWS = 200
 POOR_R_HAT = 1.5
+FEWEST_DRAWS = 4  # of a chain, for its halves to have a variance
 POOR_ACCEPTANCE = 0.3
 POOR_DIVERGENT = 0.1  # of the draws
 
@@ -56,6 +57,11 @@ class SamplingReport(NamedTuple):
         """What is wrong with the chains and what to do about it; None: nothing that can be seen."""
         if not self.chains:
             return None
+        if self.r_hat is None and self.inference == "sampled":
+            return (
+                f"Fewer than {FEWEST_DRAWS} draws of each chain are kept, too few to tell whether chains agree: raise "
+                "num_draws, or num_samples of sampling."
+            )
         if self.r_hat is None:
             return "Too few draws were made before the interrupt; the fit answers by its variational posterior."
         worst = min(chain.acceptance for chain in self.chains)
@@ -111,6 +117,8 @@ def report_sampling(
     shortest = min(map(len, functions))
     values = np.stack([function[:shortest] for function in functions])
     alike = [values] if have_same_rows else [own[None] for own in values]
+    if shortest < FEWEST_DRAWS:
+        return SamplingReport("sampled", why, reports)
     r_hat = max(float(np.median(split_r_hat(own))) for own in alike)
     effective = sum(float(np.median(effective_size(own))) for own in alike)
     return SamplingReport("sampled", why, reports, r_hat, effective)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scoringrules
+from scipy import special
 
 from pritchel.numerics import LOG_2PI
 from pritchel.posterior.answers import Comparison, Fresh
@@ -111,14 +112,14 @@ def _scored(
     # Of counts a uniform draw between P(y < observed) and P(y <= observed), which calibration makes uniform.
     pit = found.below + np.random.default_rng(0).random(targets.shape) * (found.cdf - found.below)
     location, scale = posterior.standardizer.target_mean, posterior.standardizer.target_scale
-    if not posterior.likelihood.standardizes:
-        known = targets if train_targets is None else train_targets
+    known = targets if train_targets is None and not posterior.likelihood.standardizes else train_targets
+    if known is not None:
         location, scale = known.mean(0), np.maximum(known.std(0), 1e-12)
     scores = []
     for index, name in enumerate(names):
         observed = targets[:, index]
         error, away = found.mean[:, index] - observed, observed - location[index]
-        constant = -0.5 * (LOG_2PI + (away / scale[index]) ** 2) - np.log(scale[index])
+        constant = gaussian_log_density(observed, location[index], scale[index], posterior.likelihood.has_counts)
         scores.append(
             TargetScores(
                 name,
@@ -134,6 +135,17 @@ def _scored(
         )
     parts = (found.mean, found.sd, pit, checks, found.log_density, found.epistemic)
     return Evaluation(scores, targets, *parts)
+
+
+def gaussian_log_density(observed: Any, mean: Any, sd: Any, has_counts: bool) -> np.ndarray:
+    """Of counts the probability of the cell of width one, which theirs can be compared with."""
+    density = -0.5 * (((observed - mean) / sd) ** 2 + LOG_2PI) - np.log(sd)
+    if not has_counts:
+        return density
+    upper, lower = ((observed + half - mean) / sd for half in (0.5, -0.5))
+    is_near = (np.minimum(np.abs(upper), np.abs(lower)) < 5) | (upper * lower < 0)
+    near = special.ndtr(upper) - special.ndtr(lower)
+    return np.where(is_near, np.log(np.maximum(near, 1e-300)), density)
 
 
 def crps(posterior: Posterior, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:

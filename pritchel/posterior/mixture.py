@@ -12,6 +12,7 @@ MAX_ITERATIONS = 80
 NEAR = 0.5  # along normal scores
 SHORT_STEP = 3e-5  # of a component's standard deviation
 FEW_DIGITS = 1e-9  # differences of distribution functions below this have few
+PANELS = np.concatenate([[0.0], np.geomspace(1e-6, 0.5, 30)])  # of half a cell, from its end: the density may fall fast
 
 
 def mixed_cdf(components: Components, values: np.ndarray) -> np.ndarray:
@@ -22,11 +23,23 @@ def mixed_cdf(components: Components, values: np.ndarray) -> np.ndarray:
 def cell_log_probability(components: Components, values: np.ndarray, width: np.ndarray | float) -> np.ndarray:
     """ln P(values - width/2 < y <= values + width/2) of each component.
 
-    Far out, where the distribution function has no digits left to take a difference of, the density times the width.
+    Far out, where the distribution function has no digits left to take a difference of, by the density.
     """
     inside = components.cdf(values + 0.5 * width) - components.cdf(values - 0.5 * width)
-    by_density = components.log_density(values) + np.log(width)
-    return np.where(inside > FEW_DIGITS, np.log(np.maximum(inside, FEW_DIGITS)), by_density)
+    has_digits = inside > FEW_DIGITS
+    found = np.log(np.maximum(inside, FEW_DIGITS))
+    return found if has_digits.all() else np.where(has_digits, found, _log_integral(components, values, width))
+
+
+def _log_integral(components: Components, values: np.ndarray, width: np.ndarray | float) -> np.ndarray:
+    """ln of the density's integral over cells, panel by panel as if its logarithm were a line."""
+    places = np.concatenate([PANELS - 0.5, 0.5 - PANELS[-2::-1]])
+    heights = np.stack([components.log_density(values + place * width) for place in places])
+    sizes = np.diff(places).reshape(-1, *[1] * (heights.ndim - 1))
+    higher, fall = np.maximum(heights[1:], heights[:-1]), np.abs(np.diff(heights, axis=0))
+    share = -np.expm1(-fall) / np.where(fall > 0, fall, 1.0)
+    panels = higher + np.log(np.where(fall > 1e-6, share, 1.0) * sizes)
+    return special.logsumexp(panels, axis=0) + np.log(width)
 
 
 def mixed_quantile(components: Components, level: float) -> np.ndarray:

@@ -16,7 +16,7 @@ GAUSSIAN_DOF = 15.0  # from here on tails are called Gaussian
 class TargetNoise(NamedTuple):
     """The noise of one target, over the rows that were fitted and in its units."""
 
-    spread: float  # standard deviation, of the middle row
+    spread: float  # standard deviation, of the middle row; where there is none, half of what holds the middle 68 %
     least: float  # a row in twenty has less
     most: float  # a row in twenty has more
     dof: float | None  # degrees of freedom of the tails; None: they are Gaussian
@@ -31,9 +31,10 @@ class TargetNoise(NamedTuple):
         where = ", the same for all rows"
         if not self.is_constant:
             where = f" for the middle row, {self.least:.3g} to {self.most:.3g} for nine in ten"
+        name = "half the width of the middle 68 %" if self.dof is not None and self.dof <= 2 else "standard deviation"
         tails = "Gaussian tails" if self.dof is None else f"tails of {self.dof:.1f} degrees of freedom"
         humps = f"; {self.humps:.1f} humps a row" if self.humps > ONE_HUMP else ""
-        return f"standard deviation {self.spread:.3g}{where}; {tails}{humps}"
+        return f"{name} {self.spread:.3g}{where}; {tails}{humps}"
 
 
 class NoiseReport(tuple):

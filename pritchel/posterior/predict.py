@@ -30,6 +30,7 @@ from pritchel.tree import map_leaves
 MAX_CHUNK_FLOATS = 2**22
 QUICK_CHUNK_FLOATS = 2**17  # so few stay in the fast memory of a core
 MAX_DOUBLE_ROWS = 20_000  # more at once are answered in single precision
+ONE_DEVIATION = special.ndtr((-1.0, 1.0))  # levels between which the middle 68 % lies
 MAX_SINGLE_INPUT = 1e4  # deviations from the mean beyond which single precision would not do
 Part = TypeVar("Part")
 
@@ -91,13 +92,17 @@ class Posterior:
     def noise(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Each row's noise: its standard deviation and its humps, (rows, targets); the tails' degrees of freedom.
 
-        Those are (targets,).
+        Those are (targets,). Without a variance, up to two of them, it is half of what holds the middle 68 %.
         """
 
         def answer(components: Components, rows: slice) -> tuple[np.ndarray, ...]:
             humps = np.broadcast_to(components.num_humps, components.mean.shape).mean(0)
             dof = np.broadcast_to(components.dof, (self.num_draws, 1, components.mean.shape[-1]))
-            return np.sqrt(components.var.mean(0)), humps, np.median(dof, 0)
+            spread = np.sqrt(components.var.mean(0))
+            if not np.isfinite(spread).all():
+                low, high = (components.quantile(level).mean(0) for level in ONE_DEVIATION)
+                spread = np.where(np.isfinite(spread), spread, 0.5 * (high - low))
+            return spread, humps, np.median(dof, 0)
 
         spread, humps, dof = self._columns(inputs, answer)
         return spread, humps, dof[-1]

@@ -15,6 +15,7 @@ import pandas as pd
 
 from pritchel import checks
 from pritchel.estimators.progress import span
+from pritchel.estimators.saved_labels import pack_labels
 from pritchel.estimators.saved_settings import pack_settings
 from pritchel.folder import read_folder
 from pritchel.jobs import answers_anywhere, num_at_once
@@ -218,6 +219,7 @@ class _Run:
             "by": self.by,
             "targets": self.targets,
             "classes": self.settings.classes,
+            "labels": pack_labels(np.unique(self.data.targets)) if self.settings.classes else None,
             "is_finished": is_finished,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(),

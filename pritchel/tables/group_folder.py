@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pritchel.estimators import schema
-from pritchel.folder import is_model_folder, spec_digest
+from pritchel.folder import CARD, SPEC, WEIGHTS, is_model_folder, keep_strangers, spec_digest
 from pritchel.serial import MAX_TEXT_BYTES, FileError, read_json, with_nans, without_infinities
 from pritchel.writing import exchange, sync, write_text
 
@@ -120,8 +120,9 @@ def _index(path: Path) -> dict[str, Any]:
 
 
 def move_in(partial: Path, output: Path) -> None:
-    """Put a finished folder in its place; what was there before is gone after, and at no time is there neither."""
+    """Put a finished folder in its place, with what the user keeps there; at no time is there neither."""
     if output.exists():
+        keep_strangers(output, partial, (INDEX, GROUPS) if is_groups_folder(output) else (SPEC, WEIGHTS, CARD))
         exchange(partial, output)
         shutil.rmtree(partial, ignore_errors=True)
     else:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import pandas as pd
 
+from pritchel.estimators.saved_labels import unpack_labels
 from pritchel.serial import FileError
-from pritchel.tables.answers import class_answers, number_answers, region_answers
+from pritchel.tables.answers import PARTS, class_answers, number_answers, region_answers
 from pritchel.tables.cells import MISSING, as_known, column_of, listed, texts
 from pritchel.tables.columns import TablePlan
 from pritchel.tables.encode import encode_inputs
@@ -150,6 +151,13 @@ class GroupedModel:
         """Whether they predict classes."""
         return bool(self.index["classes"])
 
+    @functools.cached_property
+    def labels(self) -> np.ndarray:
+        """The classes of all groups; a folder of an earlier release has them with its models."""
+        if self.index.get("labels") is not None:
+            return unpack_labels(self.index["labels"])
+        return np.unique(np.concatenate([self._loaded(group).estimator_.classes_ for group in self.groups]))
+
     def _answers(
         self,
         frame: pd.DataFrame,
@@ -165,8 +173,9 @@ class GroupedModel:
         if not parts:  # an empty table still has its columns
             parts = [pd.DataFrame(answer(self._loaded(self.groups[0]), np.zeros((1, inputs.shape[1])))).iloc[:0]]
         found = pd.concat(parts)
-        chances = [name for name in found.columns if str(name).startswith("p_")] if self.has_classes else []
-        if chances:
+        if self.has_classes:  # the same columns, whichever groups are asked for
+            chances = [f"p_{label}" for label in self.labels]
+            found = found.reindex(columns=["class", *chances, *(name for name in PARTS if name in found.columns)])
             found[chances] = found[chances].fillna(0.0)
         return found.reindex(np.arange(len(frame))).set_index(frame.index)
 

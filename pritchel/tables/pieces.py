@@ -45,6 +45,13 @@ def answer_pieces(
         answer = model.predict(piece, asked.quantiles, num_rows, split=asked.split, **of_groups)
         if asked.region is not None:
             answer = answer.join(model.region(piece, asked.region, num_rows, **of_groups))
+        if (same := [name for name in ids if name in answer.columns]) and asked.ids:
+            raise TableError(
+                f"Column {listed(same)} has the name of an answer, and no table has it twice: rename it, or leave "
+                "it out of {option}.",
+                "id",
+            )
+        ids = [name for name in ids if name not in same]
         flags, found = outside_cells(model.plan_, piece, num_rows)
         if asked.flag_outside:
             answer["outside"] = ["; ".join(flags.columns[row]) for row in flags.to_numpy(bool)]
@@ -66,7 +73,7 @@ def _ids(model: FittedTable | GroupedModel, piece: pd.DataFrame, wanted: Sequenc
     if missing:
         raise TableError(f"{{option}}: the table has no column {listed(missing)}.", "id")
     by = [model.by] if isinstance(model, GroupedModel) else []
-    return list(wanted) or [name for name in (*by, *model.plan_.ids) if name in piece.columns]
+    return list(dict.fromkeys(wanted)) or [name for name in (*by, *model.plan_.ids) if name in piece.columns]
 
 
 def _extra_columns(model: FittedTable | GroupedModel, piece: pd.DataFrame, ids: Sequence[str]) -> list[str]:

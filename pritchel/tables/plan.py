@@ -45,7 +45,7 @@ def plan_table(frame: pd.DataFrame, targets: Sequence[str], told: Told = NOTHING
         raise TableError(
             f"No column is left to predict from ({reasons}). Use {{option}} to use one all the same.", "keep"
         )
-    used = {*targets, *(column.name for column in columns if column.kind == "number")}
+    used = {told.weight, *targets, *(column.name for column in columns if column.kind == "number")}
     in_use: dict[str, Spelling] = {name: spellings[name] for name in spellings if name in used}
     return TablePlan(tuple(columns), tuple(targets), left_out, in_use, tuple(told.na_values))
 
@@ -57,6 +57,9 @@ def _check_names(frame: pd.DataFrame, targets: Sequence[str], told: Told) -> Non
         if unknown:
             has = f"No column {listed(unknown)} ({{option}}). The table has {listed(frame.columns)}."
             raise TableError(has, option)
+    twice = [name for index, name in enumerate(targets) if name in targets[:index]]
+    if twice:
+        raise TableError(f"Column {listed(twice)} is named twice as {{option}}: once is enough.", "target")
     both = [name for name in told.category if name in told.number]
     if both:
         raise TableError(f"Column {listed(both)} cannot be a category and a number: take it from {{option}}.", "number")

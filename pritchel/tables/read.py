@@ -19,11 +19,15 @@ from pandas.io.common import get_handle
 from pritchel.memory import require_room
 from pritchel.tables.layout import HEAD_BYTES, Layout, layout_of, refuse_twice
 from pritchel.tables.messages import TableError
+from pritchel.tables.spelling import MOSTLY
 
 CHUNK_ROWS = 20_000
 SPOOL_BYTES = 1 << 26
 # What pandas may want to read a table, and crashes without, besides what a file read whole takes for each of its bytes.
 READ_BYTES, BYTES_PER_BYTE = 1 << 26, 4
+NUMBER = re.compile(r"[+-]?[\d.,' ]*\d[\d.,' ]*([eE][+-]?\d+)?")  # near enough, whatever the marks
+INTEGERS = [pd.Int8Dtype(), pd.Int16Dtype(), pd.Int32Dtype(), pd.Int64Dtype()]
+INTEGERS += [pd.UInt8Dtype(), pd.UInt16Dtype(), pd.UInt32Dtype(), pd.UInt64Dtype()]
 LAYOUT = "layout"  # in the `attrs` of a table that was read: how
 # What decompressing a damaged file raises, besides OSError.
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
@@ -159,22 +163,49 @@ def _checked(piece: pd.DataFrame, layout: Layout, source: str) -> pd.DataFrame:
                 f"{source}: row {row + 1} has {len(layout.names) + 1} cells, and the header has {len(layout.names)}. "
                 "Mend it, or put quotes around the cell that holds a separator."
             )
-    for _, cells in piece.items():
-        _refuse_stray_quote(cells, layout, source)
+    for name in piece.columns:
+        _refuse_stray_quote(piece, str(name), layout, source)
     piece.attrs[LAYOUT] = {"sep": layout.sep, "encoding": layout.encoding}  # short: pandas copies it at every step
     return piece
 
 
-def _refuse_stray_quote(cells: pd.Series, layout: Layout, source: str) -> None:
-    """A cell of many lines that would each be a row: everything from one stray quote to the next."""
-    broken: Any = cells[cells.str.contains("\n", regex=False, na=False)]
+def _refuse_stray_quote(piece: pd.DataFrame, name: str, layout: Layout, source: str) -> None:
+    """A cell of many lines that would each be a row: everything from one stray quote to the next.
+
+    They would if they have the cells for it, and numbers where other rows have numbers. Where no such column says
+    anything, two breaks are wanted.
+    """
+    broken: Any = piece[name][piece[name].str.contains("\n", regex=False, na=False)]
+    hold_numbers = None
     for row, cell in broken.items():
-        num_breaks, num_apart = cell.count("\n"), len(layout.names) - 1
-        if num_apart and cell.count(layout.sep) >= num_breaks * num_apart and num_breaks * num_apart > 1:
+        lines = cell.split("\n")
+        cells = _cells_of_rows([line.split(layout.sep) for line in lines], layout.names.index(name), piece.shape[1])
+        if cells is None:
+            continue
+        if hold_numbers is None:
+            hold_numbers = [_are_numbers(own) for _, own in piece.drop(index=broken.index).items()]
+        told = [NUMBER.fullmatch(text) is not None for column, text in cells if text and hold_numbers[column]]
+        if all(told) and (told or len(lines) > 2):
             raise TableError(
-                f"{source}: the cell of column {str(cells.name)!r} in row {int(str(row)) + 1} runs over "
-                f"{num_breaks + 1} lines, which look like rows of their own. Take out the stray quote where it begins."
+                f"{source}: the cell of column {name!r} in row {int(str(row)) + 1} runs over {len(lines)} lines, which "
+                "look like rows of their own. Take out the stray quote where it begins."
             )
+
+
+def _cells_of_rows(lines: list[list[str]], place: int, num_columns: int) -> list[tuple[int, str]] | None:
+    """Columns and texts, if a cell's lines are the rest of a row, whole rows and the beginning of one; else None."""
+    whole = [(place + 1, lines[0][1:]), *((0, cells) for cells in lines[1:-1])]
+    if num_columns < 2 or any(start + len(cells) < num_columns for start, cells in whole):
+        return None
+    return [
+        (column, text.strip())
+        for start, cells in [*whole, (0, lines[-1][:-1])]
+        for column, text in zip(range(start, num_columns), cells, strict=False)
+    ]
+
+
+def _are_numbers(cells: pd.Series) -> bool:
+    return bool(cells.dropna().str.strip().str.fullmatch(NUMBER.pattern).mean() > MOSTLY)
 
 
 def _iter_parquet(source: str, chunk_rows: int | None) -> Iterator[pd.DataFrame]:
@@ -199,8 +230,11 @@ def _iter_parquet(source: str, chunk_rows: int | None) -> Iterator[pd.DataFrame]
 
 def _as_frame(batch: Any, source: str) -> pd.DataFrame:
     """As pandas has it, whose notes in the file, if they are damaged, end in errors of every kind."""
+    import pyarrow
+
+    whole: Any = {getattr(pyarrow, str(kind).lower())(): kind for kind in INTEGERS}  # of floats, large ones lose digits
     try:
-        return batch.to_pandas()
+        return batch.to_pandas(types_mapper=whole.get)
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         told = f"{type(error).__name__}: {error}"
         raise TableError(

@@ -50,7 +50,7 @@ class EncodedBatches:
                 frame = self._frame(batch)
                 values, is_known = self._targets(frame, row)
                 inputs = encode_inputs(self.plan, frame, row)
-                weights = None if self.told.weight is None else row_weights(frame, self.told)
+                weights = None if self.told.weight is None else row_weights(frame, self.plan, self.told.weight)
             except TableError as error:
                 text, options = error.message
                 option = (options[0].name, options[0].value) if options else ()

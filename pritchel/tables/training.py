@@ -19,7 +19,6 @@ from pritchel.tables.columns import NOTHING_TOLD, TablePlan, Told
 from pritchel.tables.encode import class_labels, encode_inputs, one_or_more, target_values
 from pritchel.tables.messages import Message, Option, TableError
 from pritchel.tables.plan import holds_classes, plan_table
-from pritchel.tables.spelling import DECIMALS
 
 MAX_CODES = 10
 MAX_ROWS_NAMED = 5
@@ -150,7 +149,7 @@ def training_table(
         is_held_out,
         row_numbers[is_known],
         tuple(row_numbers[~is_known].tolist()),
-        None if told.weight is None else row_weights(frame, told)[is_known],
+        None if told.weight is None else row_weights(frame, plan, told.weight)[is_known],
     )
 
 
@@ -167,17 +166,17 @@ def rows_held_out(targets: np.ndarray, holdout: float, seed: int | None, classes
     return is_held_out
 
 
-def row_weights(frame: pd.DataFrame, told: Told) -> np.ndarray:
-    """What each row counts for, by the column that was told."""
-    values = numbers(column_of(frame, str(told.weight), told.na_values), DECIMALS.get(told.decimal or "", "plain"))
+def row_weights(frame: pd.DataFrame, plan: TablePlan, name: str) -> np.ndarray:
+    """What each row counts for, by a column of that name."""
+    values = numbers(column_of(frame, name, plan.na_values), plan.spelling(name))
     wrong = np.flatnonzero(~(values >= 0))
     if len(wrong):
         raise TableError(
-            f"Column {told.weight!r} is {values[wrong[0]]:g} in row {wrong[0] + 1}; a weight is zero or more. Mend it, "
+            f"Column {name!r} is {values[wrong[0]]:g} in row {wrong[0] + 1}; a weight is zero or more. Mend it, "
             "or drop the row."
         )
     try:
-        checks.check_total_weight(f"Column {told.weight!r}", values)
+        checks.check_total_weight(f"Column {name!r}", values)
     except ValueError as error:
         raise TableError(str(error)) from None
     return values

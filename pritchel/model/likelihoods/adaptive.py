@@ -136,7 +136,7 @@ class AdaptiveNoise(PrecisionSettings):
         """The likelihood for a table."""
         is_mixture = self.num_humps > 1 and start.num_rows > MANY_ROWS
         if start.before is not None:
-            is_mixture = start.before is MixtureLikelihood
+            is_mixture = isinstance(start.before, MixtureLikelihood)
         if is_mixture:
             return Mixture(num_humps=self.num_humps).build(start)
         return AdaptiveLikelihood(*self.precision_fields(start), rounding=rounding_variance(start.targets))

@@ -22,7 +22,7 @@ class LikelihoodStart(NamedTuple):
     targets: np.ndarray  # (rows, targets), in the units that the likelihood sees; no rows: there are no data
     weights: np.ndarray  # (rows,)
     num_classes: int = 0
-    before: type["Likelihood"] | None = None  # of the fit that this one goes on from
+    before: "Likelihood | None" = None  # whose kind and zero of f stay: the fit's that goes on, or all rows'
 
     @classmethod
     def without_data(cls, num_targets: int, num_classes: int = 0) -> "LikelihoodStart":

@@ -26,9 +26,14 @@ class CountLikelihood(Likelihood):
 
     @classmethod
     def of_counts(cls: type[Count], start: LikelihoodStart) -> Count:
-        """The likelihood for the given counts; a mean count of 1 where there are no data or only zeros."""
+        """The likelihood for the given counts; a mean count of 1 where there are no data or only zeros.
+
+        What f is added to stays as it was where a fit goes on, and is that of all rows where members see other ones.
+        """
         mean = start.weights @ start.targets / max(start.num_rows, 1.0)
         log_rate = np.log(np.where(mean > 0, mean, 1.0)).astype(float)
+        if isinstance(start.before, CountLikelihood):
+            log_rate = np.asarray(start.before.log_rate)
         total = (start.weights @ special.gammaln(start.targets.astype(float) + 1)).sum()
         return cls(log_rate, np.asarray(float(total)))
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from pritchel.checks import MOST_ROWS
 from pritchel.model.likelihoods.base import Components
 from pritchel.posterior.calibration.base import TAIL, UNSEEN, FoundCalibration, calibration, num_rows
 from pritchel.posterior.mixture import mixed_cdf, mixed_quantiles
@@ -44,7 +45,9 @@ class Conformal(FoundCalibration):
         values = self.values
         if values.ndim != 2 or values.shape != (num_targets + 1, self.num_rows) or self.num_rows < 1:
             raise ValueError("its calibration is not a score for each of its rows and targets")
-        if values.dtype != np.float64 or not np.all((values >= 0) & (values < 1e6)) or not np.all(values[-1] > 0):
+        scores, weights = values[:-1], values[-1]
+        is_sound = np.all((scores >= 0) & (scores < 1e6)) and np.all((weights > 0) & (weights <= MOST_ROWS))
+        if values.dtype != np.float64 or not is_sound:
             raise ValueError("its calibration has scores, or weights, that no rows have")
 
     def own_levels(self, levels):
