@@ -49,6 +49,8 @@ def is_elsewhere() -> bool:
 
 def num_at_once(n_jobs: int | None) -> int:
     """Tasks at a time: so many, if above zero, else as `joblib.parallel_config` says, else all that there can be."""
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a number of tasks at a time, or -1 or None for all cores; got 0.")
     backend, told = _active()
     told = n_jobs if n_jobs is not None and n_jobs > 0 else told
     if is_elsewhere():

@@ -125,6 +125,11 @@ WRONG = {
         ["fit", "{t}", "-t", "price", "--na-value", "1", "--na-value", "?", "--keep", "amount"],
         "'amount' is empty",
     ),
+    "pruned": (["prune", "{m}", "-o", "small", "--table", "{t}"], "--table is for more steps"),
+    "jobs": (
+        ["fit", "{t}", "-t", "price", "-o", "n", "--n-jobs", "0", "-q", "--na-value", "?"],
+        "n_jobs must be a number of tasks",
+    ),
     "twice": (["fit", "{t}", "-t", "price", "-t", "price"], "Column 'price' is named twice as --target"),
     "row": (["evaluate", "{m}", "{t}", "--decimal", "."], "row 1 is '"),
 }

@@ -88,3 +88,10 @@ def test_a_gaussian_that_is_sure_of_a_count_gives_it_all_and_far_ones_next_to_no
     found = gaussian_log_density(np.array([2.0, 3.0, 9.0]), 2.0, 1e-12, True)
     assert found[0] == 0
     assert np.all(found[1:] < -100)
+
+
+def test_counts_below_zero_are_refused_and_not_scored():
+    X = np.arange(20.0)[:, None]
+    model = tiny(likelihood="poisson", training__num_steps=20).fit(X, X[:, 0] % 4)
+    with pytest.raises(ValueError, match=r"not negative; row 1 is \[-2"):
+        model.evaluate(X[:2], [1.0, -2.0])

@@ -59,10 +59,12 @@ def test_onnx_agrees(model, tmp_path):
     assert {node.name for node in session.get_inputs()} == {"size", "age", "town"}
 
 
-def test_the_numpy_file_agrees_and_imports_nothing_else(model, tmp_path):
+@pytest.mark.parametrize(("sep", "encoding"), [(",", "utf-8"), (";", "cp1252"), ("\t", "utf-8-sig")])
+def test_the_numpy_file_agrees_and_imports_nothing_else(model, tmp_path, sep, encoding):
     table_model, frame = model
+    frame = frame.assign(Höhe=1)
     path = write_numpy(deployed(table_model.estimator_, table_model.plan_), tmp_path / "exported.py")
-    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_csv(tmp_path / "rows.csv", index=False, sep=sep, encoding=encoding)
     code = (
         "import sys, csv; sys.modules.update(dict.fromkeys(['pritchel', 'jax', 'sklearn', 'scipy', 'pandas']));"
         "import exported; sys.argv = ['exported.py', 'rows.csv']; exported.main()"

@@ -20,7 +20,7 @@ from pritchel.tables.read import iter_table, read_table
 
 def written(path, text: str, **options):
     """The path of a file with that text, as a command takes it."""
-    path.write_text(text, **options)
+    path.write_text(text, newline="", **options)
     return str(path)
 
 
@@ -75,6 +75,8 @@ REFUSED_FILES = {
     ),
     "one quote": ('a,b\n1,2\n"3,4\n5,6\n', "EOF inside string"),
     "nothing": ("\n\n", "is empty"),
+    "for Excel": ("sep=;\na;b\n1;2\n", "begins with a line for Excel, 'sep=;'"),
+    "old Macs": ("a,b\r1,2\r3,4\r", "ends its lines with CR alone"),
     "zeros": ("a,b\n\0\0,\0\n", "not a text file"),
     "workbook": ("PK\x03\x04 and more", "Save it as CSV or Parquet"),
 }

@@ -48,9 +48,12 @@ def prune(
     """
     with plain_errors("pritchel.tables.model", "optax"):
         from pritchel.folder import require_free
+        from pritchel.tables.messages import TableError
         from pritchel.tables.model import TableModel
         from pritchel.tables.read import read_table
 
+        if table is not None and not fine_tune:
+            raise TableError("{option} is for more steps, and none are asked for: add --fine-tune, as 500.", "table")
         require_free(output, overwrite)
         large = TableModel.load(model).reading(na_values=na_value or ())
         frame = None if table is None else read_table(table, sep, encoding)

@@ -252,9 +252,24 @@ def _arrays():
     return _CACHE
 
 
+def _read(path):
+    """Rows of a CSV file, whose separator is the one that finds the most columns in its header."""
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("cp1252")
+    names = {{column["name"] for column in SPEC["columns"]}}
+    headers = {{sep: next(csv.reader([text.partition("\\n")[0]], delimiter=sep), []) for sep in ",;\\t|"}}
+    sep = max(headers, key=lambda sep: len(names & {{name.strip() for name in headers[sep]}}))
+    return list(csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, delimiter=sep))
+
+
 def main():
-    with open(sys.argv[1], newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file, skipinitialspace=True))
+    if len(sys.argv) != 2:
+        sys.exit("usage: python %s rows.csv > out.csv" % sys.argv[0])
+    rows = _read(sys.argv[1])
     columns = {{name: [row[name] for row in rows] for name in (rows[0] if rows else {{}})}}
     first, second = predict(columns)
     parts = uncertainty(columns)[1:] if SPEC["split"] else ()

@@ -72,6 +72,7 @@ def evaluate(
     The constant predictor knows `train_targets`; without them the mean and spread that targets were standardized by,
     or, of classes and counts, which are not, those of the rows that are scored.
     """
+    type(posterior.likelihood).check_targets(targets)
     checks = check_posterior(posterior, inputs, targets, names, labels=labels)
     return _scored(posterior, _told(posterior, inputs, targets), targets, names, labels, train_targets, checks)
 

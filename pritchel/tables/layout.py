@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from typing import NamedTuple
 
 from pritchel.tables.cells import listed
@@ -12,6 +13,7 @@ SEPARATORS = (",", ";", "\t", "|")
 HEAD_BYTES, HEAD_ROWS = 1 << 20, 50
 MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 FALLBACK = "cp1252"  # what Windows writes in western Europe, if not UTF-8
+FOR_EXCEL = re.compile("sep=.", re.IGNORECASE)
 EXCEL = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
@@ -33,6 +35,11 @@ def layout_of(head: bytes, source: str, sep: str | None = None, encoding: str | 
         raise TableError(
             f"{source} is not a text file in {encoding}. If it is in another encoding, give {{option}}.", "encoding"
         )
+    first, *rest = text.split("\n", 1)
+    if not rest and "\r" in first.rstrip("\r"):
+        raise TableError(f"{source} ends its lines with CR alone, as Macs of old did. Save it with LF or CRLF.")
+    if FOR_EXCEL.fullmatch(first.strip()):
+        raise TableError(f"{source} begins with a line for Excel, {first.strip()!r}, and not its header. Take it out.")
     if sep is not None and len(sep) != 1:
         raise TableError(f"{{option}} must be one character, such as ';'; got {sep!r}.", "sep")
     is_cut = len(head) >= HEAD_BYTES
