@@ -20,8 +20,8 @@ from pritchel import (
     HorseshoeRegressor,
     Sampling,
 )
-from pritchel.data.dataset import Table, distinct_rows
-from pritchel.data.split import leave_out
+from pritchel.data.dataset import Table, distinct_rows, prepare
+from pritchel.data.split import Crossing, leave_out
 from pritchel.estimators.saved import unpack
 from pritchel.folder import read_folder
 from pritchel.model.likelihoods.continuous import NormalComponents, StudentComponents
@@ -502,7 +502,7 @@ def test_what_cannot_be_calibrated_is_refused_in_a_sentence(kind, options, messa
 def test_settings_by_nested_name_and_tables_that_are_too_small():
     model = tiny(calibration="spread", calibration__unseen_fraction=0.5)
     assert model.calibration == Calibration("spread", unseen_fraction=0.5)
-    with pytest.raises(ValueError, match="of 2 distinct rows"):
+    with pytest.raises(ValueError, match="of 2 different inputs"):
         model.fit(np.arange(2.0)[:, None], np.arange(2.0))
     with pytest.raises(ValueError, match="plans with"):
         DynamicsModel(estimator=model).fit(np.zeros((5, 1)), np.zeros((5, 1)), np.zeros((5, 1)))
@@ -540,3 +540,30 @@ def test_the_command_line_calibrates_and_says_so(tmp_path):
     assert model.estimator_.calibration == Calibration("spread", unseen_fraction=0.3)
     for text in (told, run("inspect", tmp_path / "m").output):
         assert f"Calibration: {model.estimator_.calibration_}." in " ".join(text.split())
+
+
+@pytest.mark.parametrize("has_classes", [True, False])
+def test_rows_of_equal_inputs_stay_together(has_classes):
+    """Of 20 kinds of rows with yes and no each: what is left of a kind still says how often it is yes."""
+    rng = np.random.default_rng(0)
+    shop, kind = rng.integers(0, 5, 2000), rng.integers(0, 4, 2000)
+    X, y = np.column_stack([shop, kind]).astype(float), (rng.random(2000) < 0.1 + 0.2 * kind).astype(float)
+    table = distinct_rows(X, y[:, None])
+    assert len(table.inputs) == 40
+    data, _ = prepare(X, y[:, None], scale_targets=False)
+    crossing = Crossing.of(Table(X, y[:, None], np.ones(2000)), 2, 0, has_classes)
+    seen = crossing.is_fitted(0)
+    parts = [leave_out(table, 0.2, 3, has_classes), data.set_aside(0.1, 3), (table.take(seen), table.take(~seen))]
+    for fitted, aside in parts:
+        assert len(aside.inputs) > 0
+        assert not {*map(tuple, fitted.inputs.tolist())} & {*map(tuple, aside.inputs.tolist())}
+        assert {*fitted.targets[:, 0]} == {0, 1}
+
+
+def test_a_class_that_is_nowhere_the_commonest_stays_in_the_fit():
+    X, y = np.repeat(np.arange(6.0), 10)[:, None], np.tile([0.0] * 6 + [1.0] * 4, 6)
+    y[3] = 2
+    for seed in range(20):
+        fitted, aside = leave_out(distinct_rows(X, y[:, None]), 0.5, seed, True)
+        assert {*fitted.targets[:, 0]} == {0, 1, 2}
+        assert len(aside.inputs) > 0

@@ -7,6 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pritchel import HorseshoeClassifier, Training
+from pritchel.estimators.card import card
 from tests.conftest import tiny
 
 CHECKED = HorseshoeClassifier(
@@ -77,6 +78,29 @@ def test_a_seed_may_be_a_generator_or_none(fitted, iris):
         first, again = (ask(*arguments, n_samples=20, random_state=np.random.RandomState(0)) for _ in range(2))
         np.testing.assert_array_equal(first, again)
         assert len(ask(*arguments, n_samples=2, random_state=None)) == len(first)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.nan])
+def test_weights_of_classes_are_zero_or_more(wrong):
+    with pytest.raises(ValueError, match="class_weight must give every class a weight of zero or more"):
+        tiny(HorseshoeClassifier, class_weight={0: wrong, 1: 1.0}).fit(np.arange(20.0)[:, None], [0, 1] * 10)
+
+
+def test_the_card_of_a_classifier_is_about_classes_and_names_are_names():
+    text = card({**CARD, "fitted": {**CARD["fitted"], "classes": [0, 1]}})
+    assert "probabilities of the classes" in text
+    assert "quantiles" not in text
+    assert "from `` c`|x ``." in text
+
+
+CARD = {
+    "estimator": "HorseshoeClassifier",
+    "versions": {"pritchel": "0"},
+    "created": "today",
+    "table": {"targets": ["y"], "columns": [{"name": "c`|x"}]},
+    "notes": {},
+    "fitted": {"members": [], "units_kept": [], "sampling_report": ["", "", [], None, None], "noise_report": None},
+}
 
 
 def test_class_weight_moves_the_boundary():

@@ -257,3 +257,49 @@ def test_a_full_disk_leaves_the_old_file(fitted, tmp_path, monkeypatch, command)
     assert "No space left" in run(*words, code=1).stderr
     assert (tmp_path / "old").read_text() == "old"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["m", "old"]
+
+
+def test_what_a_wider_fit_kept_is_the_fits_too(tmp_path):
+    """Its states lie a folder deeper; half-written ones begin with a dot; other files are somebody else's."""
+    from pritchel.cli.partial import parts_of, remove_partial
+
+    partial = tmp_path / "m.partial"
+    kept = ["fit/member-1.safetensors", "fit/200-100/member-2.safetensors", "fold-1/8/chain-1.safetensors"]
+    kept += ["fit/8/.member-1.safetensors.abc.tmp"]
+    for name in kept:
+        (partial / name).parent.mkdir(parents=True, exist_ok=True)
+        (partial / name).touch()
+    assert {str(path.relative_to(partial)) for path in parts_of(partial)} == {*kept}
+    (partial / "fit" / "8" / "mine.txt").touch()
+    remove_partial(partial)
+    assert [str(path.relative_to(partial)) for path in partial.rglob("*") if path.is_file()] == ["fit/8/mine.txt"]
+    (partial / "fit" / "8" / "mine.txt").unlink()
+    remove_partial(partial)
+    assert not partial.exists()
+
+
+def test_a_sampled_fit_goes_on_where_nothing_can_be_kept(table, tmp_path):
+    (tmp_path / "file").touch()
+    brief = {
+        "inference": "sampled",
+        "sampling__num_warmup": 80,
+        "sampling__num_samples": 12,
+        "training__num_steps": 400,
+    }
+    with pytest.warns(UserWarning, match="cannot be kept"):
+        model = tiny(checkpoint=tmp_path / "file" / "states", num_draws=12, **brief).fit(*table)
+    assert model.sampling_report_.inference == "sampled"
+
+
+def test_no_trial_is_run_where_no_record_can_be_kept(tmp_path):
+    from pritchel.experiments.records import Records
+
+    (tmp_path / "file").touch()
+    done = []
+    with pytest.raises(OSError, match="file"):
+        Records(tmp_path / "file" / "x.jsonl").run(
+            [{"n": n} for n in range(30)], lambda key: done.append(key) or {}, n_jobs=1
+        )
+    assert done == []
+    result = run("reproduce", "prior_draws", "--quick", "--jobs", "1", "-o", tmp_path / "file", code=2)
+    assert "nothing can be kept in" in result.stderr

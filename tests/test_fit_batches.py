@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-from pritchel import HorseshoeClassifier, HorseshoeRegressor
+from pritchel import FileError, HorseshoeClassifier, HorseshoeRegressor
 from pritchel.data.parts import Part, Parts, SourceError, open_parts
 from pritchel.estimators.batches import is_source
 from pritchel.infer import checkpoint as checkpoints
@@ -331,3 +331,31 @@ def test_a_fit_goes_on_from_batches(rows):
     model.fit(Pieces(rows[0] + 1, rows[1]))
     np.testing.assert_array_equal(model.posterior_.standardizer.input_mean, before)
     assert isinstance(model, HorseshoeRegressor)
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array(["2020-01-01", "2021-01-01"], "datetime64[ns]"), np.array([3, 70]), [True, False]]
+)
+def test_labels_keep_their_type(labels):
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    y = np.asarray(labels)[(X[:, 0] > 0).astype(int)]
+    found, whole = (tiny(HorseshoeClassifier, **BRIEF).fit(*given) for given in ([Pieces(X, y, size=30)], (X, y)))
+    assert found.classes_.dtype == whole.classes_.dtype
+    np.testing.assert_array_equal(found.classes_, whole.classes_)
+    assert found.score(X, y) > 0.5
+    with pytest.raises(ValueError, match="y holds 1 as an object"):
+        tiny(HorseshoeClassifier, **BRIEF).fit(Pieces(X, np.array([1, 0] * 30, object)))
+
+
+def test_a_state_is_not_that_of_other_labels(tmp_path):
+    """Classes that come in the same order and sort the other way are another fit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) + np.repeat([3.0, -3.0], 30)[:, None]
+
+    def batches(first: str, second: str) -> list:
+        return [(X[:30], np.full(30, first)), (X[30:], np.full(30, second))]
+
+    brief = {**BRIEF, "checkpoint": tmp_path / "states"}
+    tiny(HorseshoeClassifier, **brief).fit(batches("well", "ill"))
+    with pytest.raises(FileError, match="belongs to another fit"):
+        tiny(HorseshoeClassifier, **brief).fit(batches("healthy", "sick"))

@@ -9,14 +9,18 @@ import pytest
 from scipy import integrate, optimize, stats
 
 import pritchel
-from pritchel import AdaptiveNoise, Categorical, HorseshoeRegressor, NoiseReport, StudentT
+from pritchel import AdaptiveNoise, Categorical, HorseshoeClassifier, HorseshoeRegressor, NoiseReport, StudentT
+from pritchel.data.dataset import Table
 from pritchel.estimators.upgrade import upgraded
 from pritchel.files.expressions import Expression, ExpressionOps, as_source
 from pritchel.model.likelihoods import LIKELIHOODS, LikelihoodStart
 from pritchel.model.likelihoods.base import NumpyOps
+from pritchel.model.likelihoods.counts import poisson_counts
 from pritchel.model.likelihoods.heteroscedastic import UNIT, with_less_noise
+from pritchel.model.likelihoods.negative_binomial import NegativeBinomialComponents
 from pritchel.model.prior_draws import draw_prior_weights
 from pritchel.model.priors import Scales
+from pritchel.posterior.answers import Fresh
 from pritchel.posterior.mixture import mixed_cdf, mixed_quantile
 from pritchel.posterior.predictive_checks import COUNTS as COUNT_STATISTICS
 from pritchel.posterior.predictive_checks import predictive_checks
@@ -533,3 +537,38 @@ def test_a_variance_that_rounding_has_left_below_zero_is_none():
     told, slope = jax.value_and_grad(bound)(jnp.asarray([[-1e-4, 0.1]], jnp.float32))
     assert np.isfinite(told)
     assert np.isfinite(slope).all()
+
+
+@pytest.mark.parametrize("name", ["poisson", "negative_binomial", "zero_inflated"])
+def test_counts_are_drawn_at_any_rate(name):
+    """Also beyond what numpy's samplers take: a far row, or the prior, may ask for it."""
+    prior = HorseshoeRegressor(likelihood=name).prior_predictive([[1.0], [50.0]], 20, include_noise=True)
+    assert np.isfinite(prior).all()
+    rate = np.array([3.0, 2e15, 1e40, np.inf])
+    drawn = poisson_counts(np.random.default_rng(0), np.tile(rate, (4000, 1)))
+    assert np.all(np.abs(drawn[:, :2].mean(0) - rate[:2]) < 5 * np.sqrt(rate[:2] / 4000))
+    assert drawn[:, 2].mean() == pytest.approx(1e40)
+    assert np.isfinite(drawn).all()
+    components = NegativeBinomialComponents(np.full((40_000, 1, 1), 4.0), np.array(2.0))
+    counts = components.sample(np.random.default_rng(0))
+    assert abs(counts.mean() - 4) < 5 * np.sqrt(12 / 40_000)
+    seen = np.mean(counts <= 3)
+    assert abs(seen - components.cdf(np.full((1, 1), 3.0))[0, 0, 0]) < 5 * np.sqrt(0.25 / 40_000)
+
+
+def test_labels_that_may_be_wrong_are_scored_as_they_are_observed():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 1))
+    right = (X[:, 0] > 0).astype(int)
+    y = np.where(rng.random(300) < 0.4, rng.integers(0, 2, 300), right)
+    model = tiny(HorseshoeClassifier, label_noise=0.4, training__num_steps=300).fit(X[:200], y[:200])
+    proba = model.predict_proba(X[200:])
+    own = 0.6 * proba[np.arange(100), y[200:]] + 0.2
+    np.testing.assert_allclose(model.log_prob(X[200:], y[200:]), np.log(own))
+    (score,) = model.evaluate(X[200:], y[200:]).scores
+    assert score.log_likelihood == pytest.approx(np.log(own).mean())
+    assert score.log_likelihood > score.constant_log_likelihood
+    unseen = model.posterior_.calibrated(
+        "temperature", [Fresh(model.posterior_, Table(X, y[:, None], np.ones(300)))], 0
+    )
+    assert unseen.calibration.values[0] < 1.6  # without the noise they would look too sure: 2 and more

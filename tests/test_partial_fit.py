@@ -111,3 +111,15 @@ def test_what_was_pruned_stays_away_and_one_row_is_enough_to_go_on(rows):
         model.partial_fit(X[:2], y[:2], sample_weight=[0.0, 0.0])
     with pytest.raises(ValueError, match="minimum of 2"):
         tiny().partial_fit(X[:1], y[:1])
+
+
+def test_batches_before_one_that_fails_stay_learned_and_weightless_ones_are_passed_over(rows, tmp_path):
+    X, y = rows[0][:300], rows[1][:300]
+    wrong = np.where(np.arange(100) == 5, np.nan, y[200:])
+    model = tiny()
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit([(X[:100], y[:100]), (X[100:200], y[100:200]), (X[200:], wrong)])
+    assert model.n_iter_ == 2
+    np.testing.assert_array_equal(pritchel.load(model.save(tmp_path / "m")).predict(X), model.predict(X))
+    nothing = (X[:100], y[:100], np.zeros(100))
+    assert tiny().partial_fit([nothing, (X[:100], y[:100], np.ones(100)), nothing]).n_iter_ == 1

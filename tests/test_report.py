@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pritchel import HorseshoeClassifier
+from pritchel import HorseshoeClassifier, StudentT
 from pritchel.report.alt_texts import of_dependence
 from pritchel.report.dependence_figures import dependence, shared_scale
 from pritchel.report.model_dependence import curve_of
@@ -190,3 +190,25 @@ def test_text_is_escaped():
     for text in ("&lt;title&gt;", "a &amp; b", "&lt;c&gt;", "&lt;d&gt;", "&quot;quoted&quot;", "&lt;caption&gt;"):
         assert text in html
     assert 'width="192"' in html
+
+
+def test_many_counts_share_bars_and_none_is_left_out():
+    """Counts of 61 to 118 are two to a bar, and the last bar is of all that is left."""
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.0], [1.0]], 60, axis=0)
+    frame = pd.DataFrame({"self": X[:, 0], "n": rng.poisson(88, 120)})
+    model = TableModel(tiny(likelihood="poisson", training__num_steps=200), holdout=0).fit(frame, "n")
+    page = model_page(model, frame).html()  # a column of that name, too
+    told = re.search(r"Hanging rootogram[^<\"]*", page).group()
+    where, seen, expected = re.search(r"off at (\d+ to \d+), seen (\d+) times where (\d+) were", told).groups()
+    low, high = map(int, where.split(" to "))
+    assert high == low + 1
+    assert int(seen) == frame["n"].between(low, high).sum()
+    assert int(expected) < 15
+
+
+def test_noise_without_a_deviation_has_no_picture_of_one():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "y": rng.normal(size=60)})
+    model = TableModel(tiny(likelihood=StudentT(dof=1.5), inference="variational", training__num_steps=50))
+    assert not re.search(r"\binf\b", re.sub(r"data:image[^\"]*", "", model_page(model.fit(frame, "y"), frame).html()))

@@ -325,3 +325,43 @@ def test_a_file_cut_short_during_the_fit_is_named_and_no_model_written(tmp_path,
     assert result.exit_code == 2, result.stderr
     assert "part-2.parquet cannot be read" in result.stderr
     assert sorted(own.name for own in tmp_path.iterdir()) == ["t"]
+
+
+def test_a_file_of_rows_without_weight_is_read_and_wrong_weights_are_named_by_row(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    frame = pd.DataFrame({"x": x, "y": 2 * x, "w": np.where(np.arange(60) < 30, 0.0, 1.0)})
+    frame[:30].to_csv(tmp_path / "1.csv", index=False)
+    frame[30:].to_csv(tmp_path / "2.csv", index=False)
+    model = TableModel(tiny(training__num_steps=50), weight="w", holdout=0)
+    found = model.fit(tmp_path, "y")
+    assert found.estimator_.posterior_.standardizer.input_mean[0] == pytest.approx(x[30:].mean())
+    frame.assign(w=[1.0] * 57 + [-1.0] * 3).to_csv(tmp_path / "2.csv", index=False)
+    with pytest.raises(TableError, match="'w' is -1 in row 58"):
+        TableModel(tiny(training__num_steps=50), weight="w", holdout=0).fit(tmp_path, "y")
+
+
+def test_rows_without_a_target_are_counted_once_however_many_passes(tmp_path):
+    x = np.arange(600.0)
+    pd.DataFrame({"x": np.sin(x), "y": np.where(x % 3 == 0, np.nan, x)}).to_csv(tmp_path / "t.csv", index=False)
+    how = tiny(training__num_steps=60, training__buffer_rows=64, num_members=2, n_jobs=2)
+    model = TableModel(how, holdout=0).fit(tmp_path, "y")
+    assert model.notes_["source"]["without_target"] == 200
+
+
+def test_a_rare_true_is_seen(tmp_path, few_kept):
+    flags = np.zeros(5000, bool)
+    flags[4321] = True
+    frame = pd.DataFrame({"x": np.sin(np.arange(5000.0)), "flag": flags, "y": np.cos(np.arange(5000.0))})
+    plan = look_through(open_parts(write(frame, tmp_path / "t"))).plan(["y"], look.Told())
+    assert [column.name for column in plan.columns] == ["x", "flag"]
+
+
+def test_it_is_said_where_rows_set_aside_are_no_fair_share(tmp_path):
+    """Few different inputs, and of each a yes and a no: whole cells would be set aside."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"shop": rng.integers(0, 5, 2000), "kind": rng.integers(0, 4, 2000)})
+    frame["y"] = np.where(rng.random(2000) < 0.2 + 0.2 * frame["kind"], "yes", "no")
+    frame.to_parquet(write(frame[:0], tmp_path / "t", 1) / "part-0.parquet")
+    with pytest.warns(UserWarning, match="50% share their inputs"):
+        TableModel(tiny(HorseshoeClassifier, training__num_steps=20), holdout=0.1).fit(tmp_path / "t", "y")

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 PARTS = ("fit", "refit", "fold-*")  # folders for checkpoints, as `TableModel` names them
+KEPT = ("", "safetensors"), (".", "tmp")  # what begins and ends the name of a state, and of one half written
 SO_FAR = "model"  # of an interrupted fit
 
 
@@ -32,8 +33,8 @@ def parts_of(partial: Path) -> list[Path]:
     from pritchel.folder import is_model_folder
 
     so_far = partial / SO_FAR
-    files = [f"{part}/{kind}-*.safetensors" for part in PARTS for kind in ("member", "chain")]
-    states = [path for pattern in files for path in partial.glob(pattern)]
+    kinds = [f"{lead}{kind}-*.{ending}" for kind in ("member", "chain") for lead, ending in KEPT]
+    states = [path for folder in _folders(partial) for pattern in kinds for path in folder.glob(pattern)]
     return [*states, *([so_far] if is_model_folder(so_far) else [])]
 
 
@@ -44,9 +45,14 @@ def remove_partial(partial: Path) -> None:
             shutil.rmtree(part, ignore_errors=True)
         else:
             part.unlink(missing_ok=True)
-    for folder in (*(folder for part in PARTS for folder in partial.glob(part)), partial):
+    for folder in (*_folders(partial), partial):
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
+
+
+def _folders(partial: Path) -> list[Path]:
+    """Those for checkpoints, a wider fit's before the one that it is in."""
+    return [folder for part in PARTS for pattern in (f"{part}/[0-9]*", part) for folder in partial.glob(pattern)]
 
 
 def what_is_left(partial: Path) -> str:

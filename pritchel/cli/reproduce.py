@@ -60,6 +60,9 @@ def reproduce(
         except FileNotFoundError as error:
             typer.echo(f"{name}: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
+        except OSError as error:
+            typer.echo(f"{name}: nothing can be kept in {output} ({error.strerror or error}).", err=True)
+            raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             typer.echo("Interrupted. Finished trials are on record; the same command goes on from there.", err=True)
             raise typer.Exit(INTERRUPTED) from None

@@ -52,10 +52,12 @@ class Dataset(NamedTuple):
         return TablePasses(self, seed, state)
 
     def set_aside(self, fraction: float, seed: int) -> tuple["Dataset", "Dataset"]:
-        """The rows without a part of them, and that part, by the seed."""
-        num_aside = int(np.ceil(fraction * self.num_rows))
-        order = np.random.default_rng(np.random.SeedSequence((seed, 2))).permutation(self.num_rows)
-        return self.take(np.sort(order[num_aside:])), self.take(np.sort(order[:num_aside]))
+        """The rows without a part of them, and that part, by the seed; rows of equal inputs stay together."""
+        number = numbers_of_inputs(self.inputs)
+        count = number.max() + 1
+        order = np.random.default_rng(np.random.SeedSequence((seed, 2))).permutation(count)
+        is_aside = np.isin(number, order[: int(np.ceil(fraction * count))])
+        return self.take(~is_aside), self.take(is_aside)
 
     def mark(self) -> Any:
         """The rows themselves."""
@@ -139,6 +141,16 @@ def _location_scale(columns: np.ndarray, weights: np.ndarray) -> tuple[np.ndarra
 def usable_scale(mean: np.ndarray, scale: np.ndarray, is_constant: np.ndarray) -> np.ndarray:
     """The scale, or 1 for constant columns: also those whose spread is within rounding of the mean, and no signal."""
     return np.where(is_constant | (scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)), 1.0, scale)
+
+
+def numbers_of_inputs(inputs: np.ndarray) -> np.ndarray:
+    """0, 1, ... for each row, in order of appearance; the same for rows of equal inputs.
+
+    Rows are set aside by these. By rows with their targets, the inputs that lost one target would keep the others, and
+    a fit would learn the opposite of what was set aside.
+    """
+    _, first, number = np.unique(inputs, axis=0, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[number.ravel()]
 
 
 def distinct_rows(inputs: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None = None) -> Table:

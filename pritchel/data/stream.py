@@ -2,17 +2,19 @@
 
 import dataclasses
 import functools
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from pritchel.data.dataset import Dataset, Standardizer, Table
+from pritchel.data.dataset import Dataset, Standardizer, Table, numbers_of_inputs
 from pritchel.data.parts import SourceError
 from pritchel.data.scan import Sample, Scan, row_keys
 from pritchel.data.split import MAX_UNSEEN
 from pritchel.serial import stored
 
+OFTEN = 0.2  # of the distinct rows
 BUFFER_BYTES, MIN_BUFFER_ROWS = 48 << 20, 2048
 
 
@@ -94,7 +96,18 @@ class Stream:
         return rest, self.standardized(aside)
 
     def leave_out(self, fraction: float) -> tuple["Stream", Table]:
-        """The same; that part in its own units."""
+        """The same; that part in its own units. Says so where that is no fair share of the rows."""
+        inputs = self.known.table.inputs
+        repeated = 1 - (numbers_of_inputs(inputs).max() + 1) / len(inputs)
+        if repeated > OFTEN:
+            warnings.warn(
+                f"Of rows that are read in batches, those with equal inputs and targets are set aside together, and "
+                f"here {repeated:.0%} share their inputs with others whose targets differ: what is found from the rows "
+                "set aside (scores, calibration, early stopping) is too pessimistic. Give such a table as arrays or a "
+                "data frame.",
+                UserWarning,
+                stacklevel=3,
+            )
         num = int(np.searchsorted(np.cumsum(self.known.counts), fraction * self.num_rows)) + 1
         aside, rest = self.known.divided(min(num, MAX_UNSEEN, max(len(self.known.keys) // 2, 1)))
         smaller = dataclasses.replace(
@@ -112,7 +125,8 @@ class Stream:
 
     def mark(self) -> Any:
         """Of all rows, in their order, those set aside, and how they are shuffled."""
-        return [self.scanned, self.num_scanned, str(self.aside), self.buffer, *self.standardizer]
+        codes = [] if self.codes is None else [self.codes]
+        return [self.scanned, self.num_scanned, str(self.aside), self.buffer, *self.standardizer, *codes]
 
     def standardized(self, table: Table) -> Dataset:
         """Rows of the source in standard units."""

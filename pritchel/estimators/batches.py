@@ -225,8 +225,13 @@ class CheckedBatches:
             checks.check_labels(targets)
         except ValueError as error:
             raise SourceError(f"{where}: {error}") from None
-        labels, place = np.unique(targets.astype(str) if targets.dtype == object else targets, return_inverse=True)
-        numbers = [self.labels.setdefault(label, len(self.labels)) for label in labels.tolist()]
+        if targets.dtype == object:
+            strange = next((label for label in targets if not isinstance(label, str)), None)
+            if strange is not None:
+                raise SourceError(f"{where}: y holds {strange!r} as an object; labels are texts, numbers or dates.")
+            targets = targets.astype(str)
+        labels, place = np.unique(targets, return_inverse=True)
+        numbers = [self.labels.setdefault(label, len(self.labels)) for label in labels]
         return np.asarray(numbers, np.float64)[place.ravel()][:, None]
 
 

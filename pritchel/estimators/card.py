@@ -1,5 +1,6 @@
 """The card of a model folder: what a colleague wants to know before using it, in Markdown."""
 
+import re
 from typing import Any
 
 from pritchel.folder import FORMAT_VERSION
@@ -7,14 +8,19 @@ from pritchel.posterior.baselines import in_words
 from pritchel.posterior.calibration import FoundCalibration
 from pritchel.posterior.noise import NoiseReport, TargetNoise
 
+OF_NUMBERS = (
+    "Answers are a mean, a standard deviation and quantiles; the spread is what the model cannot know plus noise."
+)
+OF_CLASSES = "Answers are the probabilities of the classes: how far they overlap, and what the model does not know."
+
 
 def card(spec: dict[str, Any], calibration: FoundCalibration | None = None) -> str:
     """The text of README.md for a model's spec and what its calibration came to."""
     fitted, table, notes = spec["fitted"], spec["table"], spec["notes"]
     lines = [f"# A {spec['estimator']} fitted with Pritchel {spec['versions']['pritchel']}", ""]
     if table is not None:
-        columns = ", ".join(f"`{column['name']}`" for column in table["columns"])
-        lines += [f"Predicts {', '.join(f'`{name}`' for name in table['targets'])} from {columns}.", ""]
+        columns = ", ".join(_code(column["name"]) for column in table["columns"])
+        lines += [f"Predicts {', '.join(map(_code, table['targets']))} from {columns}.", ""]
     lines += [f"- Written {spec['created']}, format version {FORMAT_VERSION}"]
     for index, (member, kept) in enumerate(zip(fitted["members"], fitted["units_kept"], strict=True)):
         layers = zip(kept, member["offered"], strict=True)
@@ -32,7 +38,7 @@ def card(spec: dict[str, Any], calibration: FoundCalibration | None = None) -> s
     lines += _scores(notes)
     lines += [
         "",
-        "Answers are a mean, a standard deviation and quantiles; the spread is what the model cannot know plus noise.",
+        OF_NUMBERS if fitted["classes"] is None else OF_CLASSES,
         "Far from the rows it was fitted to, it may be too sure of itself.",
         "",
         "```sh",
@@ -41,6 +47,12 @@ def card(spec: dict[str, Any], calibration: FoundCalibration | None = None) -> s
         "```",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _code(name: str) -> str:
+    """A name as code, between more backticks than it holds in a row."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", name)), default=0))
+    return f"{fence} {name} {fence}" if len(fence) > 1 else f"`{name}`"
 
 
 def _scores(notes: dict[str, Any]) -> list[str]:
@@ -55,13 +67,13 @@ def _scores(notes: dict[str, Any]) -> list[str]:
     for score in notes["scores"]:
         if "accuracy" in score:
             lines.append(
-                f"- `{score['target']}` on {where}: accuracy {score['accuracy']:.1%} "
+                f"- {_code(score['target'])} on {where}: accuracy {score['accuracy']:.1%} "
                 f"(the constant predictor's: {score['constant_accuracy']:.1%}), log-likelihood "
                 f"{score['log_likelihood']:.3f} ({score['constant_log_likelihood']:.3f})"
             )
         else:
             lines.append(
-                f"- `{score['target']}` on {where}: RMSE {score['rmse']:.4g} (the constant "
+                f"- {_code(score['target'])} on {where}: RMSE {score['rmse']:.4g} (the constant "
                 f"predictor's: {score['constant_rmse']:.4g}), log-likelihood {score['log_likelihood']:.3f} "
                 f"({score['constant_log_likelihood']:.3f}), 90 % intervals hold {score['coverage'][2]:.0%}"
             )

@@ -26,8 +26,8 @@ from pritchel.posterior.calibration import Calibration
 class HorseshoeClassifier(ClassifierMixin, PartialEstimator):
     """Bayesian neural network classification that starts wide and keeps only the units the data ask for.
 
-    Two classes or more, labels of any type. Arguments and fitted attributes are those of
-    :class:`~pritchel.HorseshoeRegressor` but for the likelihood and the calibration; besides those:
+    Two classes or more; labels are texts, whole numbers, truth values or dates. Arguments and fitted attributes are
+    those of :class:`~pritchel.HorseshoeRegressor` but for the likelihood and the calibration; besides those:
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class HorseshoeClassifier(ClassifierMixin, PartialEstimator):
         return self.posterior_.entropies(inputs)
 
     def log_prob(self, X: Any, y: Any) -> np.ndarray:
-        """Log predictive probability of each row's label."""
+        """Log predictive probability of each row's label as it is observed: with `label_noise` some are wrong."""
         inputs = self._check_inputs(X)
         return self.posterior_.log_density(inputs, self._known_targets(inputs, y))
 
@@ -178,6 +178,8 @@ class HorseshoeClassifier(ClassifierMixin, PartialEstimator):
         if self.class_weight is None:
             return weights
         balance = compute_sample_weight(self.class_weight, column_or_1d(y))
+        if not np.all((balance >= 0) & np.isfinite(balance)):
+            raise ValueError(f"class_weight must give every class a weight of zero or more; got {self.class_weight!r}.")
         return balance if weights is None else weights * balance
 
     def _known_targets(self, inputs: np.ndarray, y: Any) -> np.ndarray:

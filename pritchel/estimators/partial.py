@@ -41,11 +41,16 @@ class PartialEstimator(HorseshoeEstimator):
             with as_it_was(self):
                 return self._describe(self._one_pass(X, y, sample_weight, classes))
         data = None
-        for batch in open_batches(X, y, sample_weight).read(None):
-            if len(batch.inputs):
-                inputs = batch.inputs if batch.names is None else pd.DataFrame(batch.inputs, columns=[*batch.names])
-                with as_it_was(self):
-                    data = self._one_pass(inputs, batch.targets, batch.weights, classes)
+        try:
+            for batch in open_batches(X, y, sample_weight).read(None):
+                if len(batch.inputs) and (batch.weights is None or np.any(batch.weights)):
+                    inputs = batch.inputs if batch.names is None else pd.DataFrame(batch.inputs, columns=[*batch.names])
+                    with as_it_was(self):
+                        data = self._one_pass(inputs, batch.targets, batch.weights, classes)
+        except BaseException:
+            if data is not None:  # the batches before the one that failed stay learned
+                self._describe(data)
+            raise
         if data is None:
             raise ValueError("The source gave no rows.")
         return self._describe(data)

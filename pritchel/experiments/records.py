@@ -75,6 +75,11 @@ class Records:
                 file.write((b"\n" if is_torn else b"") + line.encode())
             self._by_key[_canonical(key)] = record
 
+    def _require_writable(self) -> None:
+        """Before hours are spent on what could not be kept."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.open("ab").close()
+
     def run(
         self,
         keys: list[Key],
@@ -86,6 +91,8 @@ class Records:
         """Run the trials that have no record yet, `n_jobs` at a time; what went wrong, one sentence a failed trial."""
         missing = [key for key in keys if key not in self]
         say(f"{self.path.stem}: {len(keys) - len(missing)} of {len(keys)} trials on record")
+        if missing:
+            self._require_writable()
         failures: list[str] = []
         begin, num_done = time.monotonic(), 0
 
@@ -111,7 +118,7 @@ class Records:
             try:
                 for future in futures:
                     future.result()
-            except (KeyboardInterrupt, FileNotFoundError):
+            except (KeyboardInterrupt, OSError):
                 for future in futures:
                     future.cancel()
                 raise

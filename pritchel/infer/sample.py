@@ -266,7 +266,6 @@ def _checkpoints(execution: Execution, chains: list[Chain], seed: int) -> list[C
     """A file a chain, marked with a digest of all that it depends on."""
     if execution.checkpoints is None:
         return [None] * len(chains)
-    execution.checkpoints.mkdir(parents=True, exist_ok=True)
     made: list[Checkpoint | None] = []
     for index, chain in enumerate(chains):
         parts = [chain.coordinates.model, chain.coordinates.start, tuple(chain.table)]

@@ -113,6 +113,9 @@ def _fit_here(
         except KeyboardInterrupt:
             stop.set()
             return [future.result() for future in futures if not future.cancel()]
+        except BaseException:
+            stop.set()  # what the others have come to is kept
+            raise
 
 
 class Ended(NamedTuple):

@@ -26,6 +26,10 @@ def arviz_tree(
     if inputs is not None:
         is_sampled = posterior.members[0].draws is not None
         stream = None if is_sampled else 0
+        if is_sampled and posterior.num_draws < len(posterior.members):
+            raise ValueError(
+                f"to_arviz needs a draw of every chain; num_draws={posterior.num_draws} is fewer than that."
+            )
         num_draws = posterior.num_draws if is_sampled else num_draws
         chains = len(posterior.members) if is_sampled else 1
         functions = np.moveaxis(posterior.sample_functions(inputs, num_draws, stream), -1, 0)

@@ -49,7 +49,7 @@ class Evaluation(NamedTuple):
 
     scores: list[Any]
     observed: np.ndarray
-    mean: np.ndarray  # or probabilities
+    mean: np.ndarray  # or probabilities, of the label as it is observed
     sd: np.ndarray
     pit: np.ndarray  # P(y <= observed) under the prediction: uniform where that is calibrated; none for classes
     checks: list[PredictiveCheck]
@@ -94,7 +94,8 @@ def evaluate_unseen(
 def _told(posterior: Posterior, inputs: np.ndarray, targets: np.ndarray) -> list[np.ndarray]:
     """What scores are made of, row by row; of classes probabilities, and the entropy's epistemic part."""
     if posterior.likelihood.has_classes:
-        return [posterior.mean_std(inputs)[0], posterior.entropies(inputs).epistemic]
+        likelihood: Any = posterior.likelihood
+        return [likelihood.of_observed(posterior.mean_std(inputs)[0]), posterior.entropies(inputs).epistemic]
     return [*posterior.compare(inputs, targets), crps(posterior, inputs, targets)]
 
 

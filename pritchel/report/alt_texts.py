@@ -7,7 +7,7 @@ import numpy as np
 
 from pritchel.posterior.evaluate import calibration_curve, reliability_curve
 from pritchel.report.dependence_figures import Dependence
-from pritchel.report.model_figures import residual_groups, spread_groups
+from pritchel.report.model_figures import counts_seen, residual_groups, spread_groups
 
 
 def of_trace(elbo: np.ndarray) -> str:
@@ -111,12 +111,13 @@ def of_confidence(confidence: np.ndarray) -> str:
     )
 
 
-def of_rootogram(observed: np.ndarray, expected: np.ndarray, name: str) -> str:
+def of_rootogram(observed: np.ndarray, expected: np.ndarray, width: int, name: str) -> str:
     """Of counts expected and seen: the count that is furthest off."""
-    seen = np.bincount(np.minimum(observed.astype(int), len(expected) - 1), minlength=len(expected))
+    seen = counts_seen(observed, len(expected), width)
     worst = int(np.argmax(np.abs(np.sqrt(seen) - np.sqrt(expected))))
+    where = f"{width * worst}" if width == 1 else f"{width * worst} to {width * (worst + 1) - 1}"
     return (
-        f"Hanging rootogram of the counts of {name}: furthest off at {worst}, seen {seen[worst]:,} times where "
+        f"Hanging rootogram of the counts of {name}: furthest off at {where}, seen {seen[worst]:,} times where "
         f"{expected[worst]:.0f} were expected."
     )
 

@@ -147,5 +147,6 @@ def _rug(column: Column) -> list[float]:
 
 def _moved(model: TableModel, name: str, values: list[Any], background: pd.DataFrame) -> np.ndarray:
     """Inputs of the background rows with one column set to each value in turn."""
-    tables = [background.assign(**{name: value}) for value in values]
+    others = background.drop(columns=name)
+    tables = [pd.concat([others, pd.Series(value, others.index, name=name)], axis=1) for value in values]
     return encode_inputs(model.plan_, pd.concat(tables, ignore_index=True))

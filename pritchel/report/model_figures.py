@@ -221,17 +221,22 @@ def confidence_histogram(confidence: np.ndarray) -> bytes:
     return picture[0]
 
 
-def rootogram(observed: np.ndarray, expected: np.ndarray) -> bytes:
-    """Square roots of observed frequencies hanging from those of the expected ones."""
+def rootogram(observed: np.ndarray, expected: np.ndarray, width: int = 1) -> bytes:
+    """Square roots of observed frequencies, of bars so many counts wide, hanging from those of the expected ones."""
     with drawn(WIDE) as (axis, picture):
-        counts = np.arange(len(expected))
-        seen = np.bincount(np.minimum(observed.astype(int), len(expected) - 1), minlength=len(expected))
+        counts = width * np.arange(len(expected)) + (width - 1) / 2
+        seen = counts_seen(observed, len(expected), width)
         top = np.sqrt(expected)
-        axis.bar(counts, -np.sqrt(seen), bottom=top, width=0.8, color=PALE, edgecolor=BLUE, lw=0.7)
+        axis.bar(counts, -np.sqrt(seen), bottom=top, width=0.8 * width, color=PALE, edgecolor=BLUE, lw=0.7)
         axis.plot(counts, top, ".-", color=INK, lw=1)
         axis.axhline(0, color=INK, lw=0.8, ls="--")
         axis.set(xlabel="count", ylabel="square root of rows")
     return picture[0]
+
+
+def counts_seen(observed: np.ndarray, num_bars: int, width: int) -> np.ndarray:
+    """Rows by their counts, in bars so many counts wide; the last is of all from there on."""
+    return np.bincount(np.minimum(observed.astype(int) // width, num_bars - 1), minlength=num_bars)
 
 
 def short(name: str, most: int = 18) -> str:

@@ -14,6 +14,7 @@ from pritchel.tables.score_table import rows_scored, score_table
 from pritchel.tables.scoring import SCORE_ARRAYS, score_notes
 from pritchel.tables.worst import worst_rows
 
+MOST_BARS = 60  # of counts
 SPLIT = "The epistemic part of each row's uncertainty; in red the mean. "
 SPREAD = (
     "Rows in groups by the standard deviation predicted for them. On the diagonal: where the model is less sure it is "
@@ -66,10 +67,11 @@ def _number_predictions(page: Page, model: TableModel, frame: pd.DataFrame | Non
         observed, mean, sd, pit = (outcome[part][:, index] for part in ("observed", "mean", "sd", "pit"))
         residuals = observed - mean
         pictures, caption = [], ""
-        if "epistemic" in outcome:
+        has_sd = bool(np.isfinite(sd).all())  # noise of up to two degrees of freedom has none
+        if "epistemic" in outcome and has_sd:
             share = outcome["epistemic"][:, index] ** 2 / np.maximum(sd**2, 1e-300)
             pictures, caption = [_split(page, share, f"variance of {name}")], SPLIT
-        if len(observed) >= figures.FEWEST_FOR_GROUPS:
+        if len(observed) >= figures.FEWEST_FOR_GROUPS and has_sd:
             pictures.append((figures.spread(residuals, sd, name), alt_texts.of_spread(residuals, sd, name)))
             caption += SPREAD
         if pictures:
@@ -109,16 +111,18 @@ def _rootogram(page: Page, model: TableModel, frame: pd.DataFrame | None, target
     if frame is None:
         return
     inputs, _ = model.known_rows(frame)
-    counts = np.arange(min(int(observed.max()) + 2, 60))
+    width = -(-(int(observed.max()) + 2) // MOST_BARS)  # of a bar, in counts
+    ends = np.arange(width, int(observed.max()) + 2 + width, width) - 1
     shape = (len(inputs), len(model.plan_.targets))
     posterior = model.estimator_.posterior_
-    below = [posterior.cdf(inputs, np.full(shape, float(count)))[:, target].sum() for count in counts]
-    expected = np.diff(below, prepend=0.0)
+    below = [posterior.cdf(inputs, np.full(shape, float(count)))[:, target].sum() for count in ends]
+    expected = np.diff([*below[:-1], float(len(inputs))], prepend=0.0)  # the last: of so many, or more
     page.figure(
-        figures.rootogram(observed, expected),
-        alt_texts.of_rootogram(observed, expected, model.plan_.targets[target]),
+        figures.rootogram(observed, expected, width),
+        alt_texts.of_rootogram(observed, expected, width, model.plan_.targets[target]),
         "Square roots of how often each count was observed (bars that hang from the curve) and expected. "
-        "A bar that does not reach zero: too many were expected; one that goes below: too few.",
+        "A bar that does not reach zero: too many were expected; one that goes below: too few. The last is of all from "
+        "there on.",
     )
 
 

@@ -153,7 +153,7 @@ class _Look:
             self.num_missing[name] += int(is_missing.sum())
             if is_missing.any() and (name, None) not in self.witnesses:
                 self.witnesses[name, None] = frame[is_missing].head(1)
-            if kind == "numbers":
+            if kind in ("numbers", "bool"):
                 self._numbers(name, frame[name].to_numpy(float, na_value=np.nan), frame)
             elif kind == "texts":
                 self._numbers(name, self._spelled(name, cells) if values is None else values, frame)

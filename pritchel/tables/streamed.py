@@ -50,7 +50,7 @@ class EncodedBatches:
                 frame = self._frame(batch)
                 values, is_known = self._targets(frame, row)
                 inputs = encode_inputs(self.plan, frame, row)
-                weights = None if self.told.weight is None else row_weights(frame, self.plan, self.told.weight)
+                weights = None if self.told.weight is None else row_weights(frame, self.plan, self.told.weight, row)
             except TableError as error:
                 text, options = error.message
                 option = (options[0].name, options[0].value) if options else ()
@@ -138,13 +138,14 @@ def fit_streamed(
         tell(message)
     encoded = EncodedBatches(table, plan, told, classes)
     scanned = scan_batches(encoded, None, None, estimator.likelihood_settings().kind, estimator.progress)
+    num_without_target = encoded.num_without_target  # of all rows: later passes count anew
     data = scored_rows(plan, scanned, holdout, classes)
     for message in _remarks(encoded, scanned, data, classes):
         tell(message)
     to_fit = scanned.without(holdout) if holdout else scanned
     notes, arrays = _fit_and_score(model, "fit", estimator, to_fit, data, tell)
     num_held, num_rows = int(data.is_held_out.sum()), table.num_rows
-    told_source = {"table": "a table in batches", "rows": num_rows, "without_target": encoded.num_without_target}
+    told_source = {"table": "a table in batches", "rows": num_rows, "without_target": num_without_target}
     told_source |= {"seed": model.random_state, "holdout": num_held / num_rows}
     if model.refit and num_held and not estimator.is_interrupted_:
         tell(Message("Fitting again to all rows ..."))

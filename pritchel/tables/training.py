@@ -140,6 +140,12 @@ def training_table(
     num_known = int(is_known.sum())
     if num_known < 2:
         raise TableError(f"Only {num_known} row(s) have all targets ({', '.join(targets)}); at least two are needed.")
+    weights = None if told.weight is None else row_weights(frame, plan, told.weight)[is_known]
+    if weights is not None:
+        try:
+            checks.check_total_weight(f"Column {told.weight!r}", weights)
+        except ValueError as error:
+            raise TableError(str(error)) from None
     is_held_out = rows_held_out(values[is_known], holdout, seed, classes)
     row_numbers = np.arange(1, len(frame) + 1)
     return TrainingTable(
@@ -149,7 +155,7 @@ def training_table(
         is_held_out,
         row_numbers[is_known],
         tuple(row_numbers[~is_known].tolist()),
-        None if told.weight is None else row_weights(frame, plan, told.weight)[is_known],
+        weights,
     )
 
 
@@ -166,19 +172,15 @@ def rows_held_out(targets: np.ndarray, holdout: float, seed: int | None, classes
     return is_held_out
 
 
-def row_weights(frame: pd.DataFrame, plan: TablePlan, name: str) -> np.ndarray:
-    """What each row counts for, by a column of that name."""
+def row_weights(frame: pd.DataFrame, plan: TablePlan, name: str, first_row: int = 0) -> np.ndarray:
+    """What each row counts for, by a column of that name; before the frame come so many rows."""
     values = numbers(column_of(frame, name, plan.na_values), plan.spelling(name))
     wrong = np.flatnonzero(~(values >= 0))
     if len(wrong):
         raise TableError(
-            f"Column {name!r} is {values[wrong[0]]:g} in row {wrong[0] + 1}; a weight is zero or more. Mend it, "
-            "or drop the row."
+            f"Column {name!r} is {values[wrong[0]]:g} in row {first_row + wrong[0] + 1}; a weight is zero or more. "
+            "Mend it, or drop the row."
         )
-    try:
-        checks.check_total_weight(f"Column {name!r}", values)
-    except ValueError as error:
-        raise TableError(str(error)) from None
     return values
 
 

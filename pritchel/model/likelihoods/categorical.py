@@ -1,6 +1,7 @@
 """Classes: one output for two of them, one a class for more."""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
@@ -89,21 +90,26 @@ class CategoricalLikelihood(Likelihood):
 
     def components(self, outputs, values, location, scale):
         """Probabilities of the classes."""
-        return ClassComponents(*self.moments(outputs, values, NumpyOps))
+        return ClassComponents(*self.moments(outputs, values, NumpyOps), self.of_observed)
+
+    def of_observed(self, probabilities: np.ndarray) -> np.ndarray:
+        """Of an observed label, given those of the right one."""
+        return np.exp(self.log_right) * probabilities + np.exp(self.log_wrong)
 
 
 class ClassComponents(Components):
-    """`mean` holds the probabilities, (draws, rows, classes)."""
+    """`mean` holds the probabilities, (draws, rows, classes); of them `of_observed` makes those of observed labels."""
 
     is_discrete = True
 
-    def __init__(self, probabilities: np.ndarray, var: np.ndarray):
-        self.mean, self.var = probabilities, var
+    def __init__(self, probabilities: np.ndarray, var: np.ndarray, of_observed: Callable[[np.ndarray], np.ndarray]):
+        self.mean, self.var, self.of_observed = probabilities, var, of_observed
 
     def log_density(self, values):
-        """Log probability of the given classes, (rows, 1) as indices."""
+        """Log probability of observing the given classes, (rows, 1) as indices."""
         index = np.broadcast_to(values.astype(int)[None], (len(self.mean), *values.shape))
-        return np.log(np.maximum(np.take_along_axis(self.mean, index, -1), np.finfo(float).tiny))
+        own = self.of_observed(np.take_along_axis(self.mean, index, -1))
+        return np.log(np.maximum(own, np.finfo(float).tiny))
 
     def sample(self, rng):
         """Indices of classes, (draws, rows, 1)."""

@@ -12,6 +12,20 @@ from pritchel.shapes import AnyArray, Scalar
 Count = TypeVar("Count", bound="CountLikelihood")
 
 
+MANY = 1e15  # a count that is no longer told from its neighbours; a Poisson's spread is nothing beside it
+LARGEST = 1e300
+
+
+def poisson_counts(rng: np.random.Generator, rate: np.ndarray) -> np.ndarray:
+    """Counts of any rate, also where numpy's own sampler has none: there a normal distribution's."""
+    rate = np.minimum(rate, LARGEST)
+    counts = rng.poisson(np.minimum(rate, MANY)).astype(float)
+    is_many = rate > MANY
+    if is_many.any():
+        counts[is_many] = np.rint(rate[is_many] + np.sqrt(rate[is_many]) * rng.standard_normal(is_many.sum()))
+    return counts
+
+
 class CountLikelihood(Likelihood):
     r"""A rate $e^{f + o}$ with $o$ the log of the mean count, so that $f$ starts from there.
 

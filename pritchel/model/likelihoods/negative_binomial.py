@@ -9,7 +9,7 @@ from scipy import special
 
 from pritchel.lazy import jax, jnp
 from pritchel.model.likelihoods.base import Components, LikelihoodSettings, LikelihoodStart, NumpyOps, likelihood
-from pritchel.model.likelihoods.counts import CountLikelihood
+from pritchel.model.likelihoods.counts import LARGEST, CountLikelihood, poisson_counts
 from pritchel.numerics import LOG_2PI, as_parameter, gauss_hermite
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
@@ -97,8 +97,9 @@ class NegativeBinomialComponents(Components):
         return np.floor(self.mean + special.ndtri(level) * np.sqrt(self.var))
 
     def sample(self, rng):
-        """Counts."""
-        return rng.negative_binomial(self.dispersion, self.dispersion / (self.dispersion + self.mean)).astype(float)
+        """Counts: Poisson's, of rates with a gamma distribution."""
+        rate = rng.standard_gamma(self.dispersion) / self.dispersion
+        return poisson_counts(rng, np.minimum(self.mean, LARGEST) * rate)
 
 
 @likelihood("negative_binomial")

@@ -8,7 +8,7 @@ from scipy import special
 
 from pritchel.lazy import jax, jnp
 from pritchel.model.likelihoods.base import Components, LikelihoodSettings, LikelihoodStart, NumpyOps, likelihood
-from pritchel.model.likelihoods.counts import CountLikelihood
+from pritchel.model.likelihoods.counts import CountLikelihood, poisson_counts
 from pritchel.numerics import log_normal_moment
 from pritchel.shapes import AnyArray, Outputs, Scalar, Targets
 
@@ -64,7 +64,7 @@ class PoissonComponents(Components):
 
     def sample(self, rng):
         """Counts."""
-        return rng.poisson(self.mean).astype(float)
+        return poisson_counts(rng, self.mean)
 
 
 @likelihood("poisson")

@@ -1,5 +1,7 @@
 """One power of the probabilities of classes."""
 
+from typing import Any
+
 import numpy as np
 from scipy import special
 
@@ -53,12 +55,12 @@ class Temperature(FoundCalibration):
         """None at a temperature of one."""
         return 1 / float(self.values[0]) - 1
 
-    def components(self, parts, center):
+    def components(self, parts: Any, center):
         """Moved with the mixture."""
         least = np.finfo(float).tiny
         logs = np.log(np.maximum(parts.mean, least)) + self.power * np.log(np.maximum(center, least))
         probabilities = special.softmax(logs, axis=-1)
-        return ClassComponents(probabilities, probabilities * (1 - probabilities))
+        return ClassComponents(probabilities, probabilities * (1 - probabilities), parts.of_observed)
 
     def __str__(self) -> str:
         word = in_words(self.values[0], "too cautious", "too sure")
