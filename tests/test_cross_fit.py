@@ -11,6 +11,7 @@ from scipy import stats
 from pritchel import FileError, HorseshoeClassifier, HorseshoeRegressor, TableModel, load
 from pritchel.data.dataset import Table, prepare
 from pritchel.data.split import IN_NONE, Crossing, deal
+from pritchel.estimators import variational
 from pritchel.estimators.saved import unpack
 from pritchel.folder import read_folder
 from pritchel.infer.members import fit_members
@@ -304,17 +305,14 @@ def test_members_share_where_rates_begin_and_what_noise_is(monkeypatch):
     assert tiny(likelihood="auto", inference="variational", **cross).fit(X, y, weight).predict(X).shape == (60,)
 
 
-def test_a_member_that_is_fitted_anew_sees_the_same_rows():
-    from pritchel.estimators import variational
+def test_a_member_that_is_fitted_anew_sees_the_same_rows(monkeypatch):
+    numbers = []
 
-    asked = []
-
-    def mend(fits, *_, fit_anew=None, num_starts=0):
-        asked.append([num_starts + fit.number for fit in fits])
+    def mend(fits, *rest):
+        numbers.extend(rest[-1] + fit.number for fit in fits)
         return fits
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(variational, "mend_stragglers", lambda *given: mend(*given[:-2], num_starts=given[-1]))
-        X = np.random.default_rng(0).normal(size=(40, 1))
-        tiny(num_members=3, training__cross_fit=2, inference="variational", **BRIEF).fit(X, X[:, 0])
-    assert asked == [[4, 5, 6]]  # of two parts: 0, 1 and 0 again
+    monkeypatch.setattr(variational, "mend_stragglers", mend)
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    tiny(num_members=3, training__cross_fit=2, inference="variational", **BRIEF).fit(X, X[:, 0])
+    assert numbers == [4, 5, 6]  # of two parts: 0, 1 and 0 again

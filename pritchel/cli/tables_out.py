@@ -86,10 +86,9 @@ def _parquet_appender(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
         nonlocal writer
         table = pyarrow.Table.from_pandas(frame, preserve_index=False)
         if writer is None:  # a column that is empty so far may still hold texts
-            empty = [pyarrow.types.is_null(field.type) for field in table.schema]
-            fields = zip(empty, table.schema, strict=True)
-            table = table.cast(pyarrow.schema([own.with_type(pyarrow.string()) if is_ else own for is_, own in fields]))
-            writer = parquet.ParquetWriter(path, table.schema)
+            texts, is_null = pyarrow.string(), pyarrow.types.is_null
+            known = [field.with_type(texts) if is_null(field.type) else field for field in table.schema]
+            writer = parquet.ParquetWriter(path, pyarrow.schema(known))
         writer.write_table(table.cast(writer.schema))
 
     try:

@@ -1,4 +1,4 @@
-"""What a fit came to: members worth keeping, traces, and a word where something is wrong."""
+"""What a fit came to: members worth keeping, traces, what stays where it fails, a word where something is wrong."""
 
 import dataclasses
 import warnings
